@@ -116,7 +116,7 @@ def _replay_case(path: Path, executors: str, bundle_folder: str | None, allowed:
                 missing = fault if recorded and recorded.is_disagreement else missing
                 _print_verdict(path, name, recorded, "missing", str(fault), as_json)
                 continue
-            answer = entry.judge(executor)
+            answer = entry.judge(executor, pool.reader)
             if answer.verdict.is_disagreement:
                 wrong.append((executor, answer))
             _print_verdict(path, name, recorded, answer.verdict.value, answer.reason, as_json)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -98,15 +97,9 @@ class ReadModule:
     stablehlo: str
     inputs: tuple[Array, ...]
 
-    @cached_property
-    def case(self) -> Case:
+    def case(self, reader: Reader) -> Case:
         """The case of that program, which has the module as its source."""
-        with Reader() as reader:
-            return given_case(reader.source(self.stablehlo, "module"), self.inputs, reader)
-
-    def judge(self, executor: Executor) -> Answer:
-        """The verdict on an executor."""
-        return judge(executor, Reference(self.case, NativeExecutor()))
+        return given_case(reader.source(self.stablehlo, "module"), self.inputs, reader)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,11 +120,12 @@ class Entry:
     expected: dict[str, Verdict]
     seconds: float = SECONDS
 
-    def judge(self, executor: Executor) -> Answer:
+    def judge(self, executor: Executor, reader: Reader) -> Answer:
         """The verdict on an executor."""
-        if isinstance(self.case, ModuleCase | ReadModule):
+        if isinstance(self.case, ModuleCase):
             return self.case.judge(executor)
-        return judge(executor, Reference(self.case, NativeExecutor()))
+        case = self.case.case(reader) if isinstance(self.case, ReadModule) else self.case
+        return judge(executor, Reference(case, NativeExecutor()))
 
 
 def load(path: Path) -> Entry:

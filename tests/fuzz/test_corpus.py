@@ -12,6 +12,7 @@ from fuzz.findings.corpus import Entry, load, text
 from oracle.peers import Pool
 from oracle.verdict import Verdict
 from tenferro_ref.errors import FormatError
+from tenferro_ref.isolation.reader import Reader
 from tests.libraries import peer_or_skip
 
 pytestmark = pytest.mark.once
@@ -44,6 +45,12 @@ def pools() -> Iterator[dict[float, Pool]]:
         pool.close()
 
 
+@pytest.fixture(scope="module")
+def reader() -> Iterator[Reader]:
+    with Reader() as reader:
+        yield reader
+
+
 @pytest.mark.parametrize(
     ("entry", "names"),
     [
@@ -52,9 +59,11 @@ def pools() -> Iterator[dict[float, Pool]]:
         for part, names in groupby(sorted(entry.expected, key=asked), asked)
     ],
 )
-def test_the_verdicts_are_those_recorded(entry: Entry, names: tuple[str, ...], pools: dict[float, Pool]) -> None:
+def test_the_verdicts_are_those_recorded(
+    entry: Entry, names: tuple[str, ...], pools: dict[float, Pool], reader: Reader
+) -> None:
     pool = pools[entry.seconds]
-    verdicts = {name: entry.judge(peer_or_skip(pool, name)).verdict for name in names}
+    verdicts = {name: entry.judge(peer_or_skip(pool, name), reader).verdict for name in names}
     assert verdicts == {name: entry.expected[name] for name in names}
 
 

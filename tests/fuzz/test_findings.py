@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -22,6 +23,7 @@ from reports.html import render
 from reports.markdown import summary
 from tenferro_ref.errors import FormatError
 from tenferro_ref.extensions import linalg
+from tenferro_ref.isolation.reader import Reader
 from tests.reports import sample
 from tools import finding_pages
 
@@ -67,14 +69,20 @@ def test_a_page_about_the_c_api_says_how_to_ask_and_its_rule_names_checks_that_t
     assert all(any(fnmatchcase(probe, pattern) for probe in PROBES) for pattern in CHECKS[page].signatures)
 
 
+@pytest.fixture(scope="module")
+def reader() -> Iterator[Reader]:
+    with Reader() as reader:
+        yield reader
+
+
 @pytest.mark.parametrize("name", sorted(CORPUS))
-def test_a_rule_names_the_ops_and_the_dtype_of_its_case(name: str) -> None:
+def test_a_rule_names_the_ops_and_the_dtype_of_its_case(name: str, reader: Reader) -> None:
     case = load(ROOT / "tests" / "corpus" / f"{name}.toml").case
     rules = [s for rule in load_known(DEFAULT_RULES) if rule.page[:4] == name[:4] for s in rule.signatures]
     if isinstance(case, ModuleCase) or not rules:
         pytest.skip("no program of ours shows it, or no campaign meets it")
     if isinstance(case, ReadModule):
-        case = case.case  # whose finding has the names of its operations, or those of its instructions
+        case = case.case(reader)  # whose finding has the names of its operations, or those of its instructions
     chains = [chain(case), chain(replace(case, source=None))]
     seen = [f"{' > '.join(names)} | {case.program.output_types[0].dtype.name} | x | y" for names in chains]
     assert any(fits("{} | {} | x | y".format(*rule.split(" | ")[:2]), s) for rule in rules for s in seen)
