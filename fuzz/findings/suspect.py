@@ -78,7 +78,7 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
         return Suspect(executor, case, answer, subject(case), "", MAKING)
     executor = executor.settled(case)
     case, answer = _worst_output(executor, case, answer, pool)
-    whole = _explained(Suspect(executor, case, answer, "", "", attribute(executor, case, pool)), pool)
+    whole = explained(Suspect(executor, case, answer, "", "", attribute(executor, case, pool)), pool)
     case, answer = whole.case, whole.answer
     if case.refusal is not None:  # the answer to one fault is wrong, wherever that fault is
         return replace(whole, op=case.refusal.op or "", how=f"{case.refusal.fault}: {how_of(answer)}")
@@ -131,7 +131,7 @@ def _worst_slots(case: Case, answer: Answer) -> tuple[int, ...]:
     return () if worst is None else case.program.output_slots[worst : worst + 1]
 
 
-def _explained(suspect: Suspect, pool: Pool) -> Suspect:
+def explained(suspect: Suspect, pool: Pool) -> Suspect:
     """The first wrong element alone, if no lane explains all wrong elements but one explains that: the others may have another cause."""
     case, unexplained = suspect.case, suspect.attribution in (EVERY_LANE, UNCLEAR)
     if not unexplained or suspect.answer.comparison.outside < 2 or case.derivation or case.source:

@@ -18,7 +18,7 @@ from fuzz.findings.naming import signature, subject
 from fuzz.findings.reduce import Size, reduce_case, simplify_configuration
 from fuzz.findings.reduce.draft import Draft
 from fuzz.findings.reduce_module import MOST_READ, native_value, reduce_module
-from fuzz.findings.suspect import MAKING, Suspect, evaluate_all, start
+from fuzz.findings.suspect import MAKING, Suspect, evaluate_all, explained, start
 from fuzz.records import Finding, ValueRow
 from oracle.attribution import UNCLEAR, attribute, builds, hlo_pass
 from oracle.case import Case, live
@@ -169,8 +169,8 @@ def _reduced(
         started = time.monotonic()
         found = _smaller_module(found, case.source, pool, budget_seconds)
         case, seconds = found.case, seconds + time.monotonic() - started
-    if budget_seconds and (unread := _without_last(found, pool)):
-        again, longer = _reduced(unread, pool, budget_seconds, progress)
+    if budget_seconds and (simpler := _simpler(found, pool)):
+        again, longer = _reduced(simpler, pool, budget_seconds, progress)
         if again.attribution != NOT_REPEATED:
             return again, seconds + longer
     return replace(found, attribution=_cause(found.executor, case, found.attribution, pool)), seconds
@@ -208,6 +208,12 @@ def _smaller_module(suspect: Suspect, source: Source, pool: Pool, budget_seconds
         return suspect
     case = made(reduced.source, reduced.arguments)
     return replace(suspect, case=case, answer=answer_of(suspect.executor, case))
+
+
+def _simpler(suspect: Suspect, pool: Pool) -> Suspect | None:
+    """The suspect with one of its wrong elements, if that tells the cause, or without its last instruction."""
+    alone = explained(suspect, pool)
+    return alone if alone is not suspect else _without_last(suspect, pool)
 
 
 def _without_last(suspect: Suspect, pool: Pool) -> Suspect | None:

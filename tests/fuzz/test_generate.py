@@ -272,7 +272,7 @@ def test_programs_type_check_and_survive_json(sample: list[Case]) -> None:
 
 def test_what_stablehlo_cannot_say_is_refused_before_anything_is_compiled() -> None:
     texts, refused = 0, 0
-    for case in generate(6, 0, 400, Config(policies=100, symbolic=50)):
+    for case in generate(6, 0, 1200, Config(policies=100, symbolic=50)):
         try:
             texts += bool(lower_to_stablehlo(LoweringView.of(case.program, case.shapes)))
         except LoweringError:

@@ -195,6 +195,14 @@ def test_matrices_are_of_their_class(kind: str, dtype: DType) -> None:
             assert not x.any(0).all()
 
 
+@pytest.mark.parametrize("kind", ["regular", "graded", "dominant", "orthogonal", "integers", "triangular"])
+def test_complex_determinants_have_any_phase(kind: str) -> None:
+    """They were real: columns had the conjugate phases of the rows, so that a conjugated sign was not seen."""
+    drawn = (matrices(kind, Generator(PCG64(seed)), DType.C64, (3, 3)) for seed in range(20))
+    values = [np.linalg.det(a) for a in drawn]
+    assert sum(abs(value.imag) > 1e-3 * abs(value) for value in values) >= 10
+
+
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3), (1, 1), (2, 5), (5, 2), (3, 3, 0), (1, 4, 2, 2)])
 def test_matrices_have_any_shape(shape: tuple[int, ...]) -> None:
     for kind in MATRICES:

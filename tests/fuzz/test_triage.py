@@ -185,6 +185,22 @@ def test_of_two_wrong_elements_the_first_is_looked_into_alone(monkeypatch: pytes
     assert suspect.case.inputs[0].tolist() == ([3.0] if element != EVERY_LANE else [-1.0, 3.0, 5.0])
 
 
+def test_two_causes_are_told_apart_when_the_program_is_small(monkeypatch: pytest.MonkeyPatch, pool: Pool) -> None:
+    """An element alone was asked about in the whole program only, of which it may be no smaller case."""
+
+    def told(executor: object, case: Case, pool: Pool) -> str:
+        return EVERY_LANE if case.inputs[0].size > 1 else "rewrite: algsimp"
+
+    for module in ("suspect", "triage"):
+        monkeypatch.setattr(f"fuzz.findings.{module}.attribute", told)
+    case, executor = chain(Exp, Negate, values=(-1.0, 3.0, 5.0)), Wrong()
+    answer = judge(executor, Reference(case, NativeExecutor()))
+    whole = Suspect(executor, case, answer, "Negate", "F64", EVERY_LANE)
+    finding, small = to_finding(whole, pool, (), programs=1, also=())
+    assert finding.attribution == "rewrite: algsimp"
+    assert small.inputs[0].size == 1
+
+
 def test_a_reduction_begins_with_the_output_that_was_attributed(monkeypatch: pytest.MonkeyPatch, pool: Pool) -> None:
     """Of the whole program, which has another wrong output, the attribution is another."""
 

@@ -252,18 +252,21 @@ def chained_dots(g: Growth) -> None:
 
 @motif(3, 5, "BroadcastInDim > Multiply")
 def broadcast_product(g: Growth) -> None:
-    """Broadcasts feeding a Multiply, which segmentation runs as one: two or one, in or out of order."""
+    """Broadcasts feeding a Multiply, which segmentation runs as one: two, or one beside itself, a scalar or another factor; in or out of order."""
     choices = g.choices
     target = broadcast(g, g.operand(g.dtypes_of(ops.Multiply), lambda v: v.type.rank <= 3))
     shape = shape_of(target)
     if choices.chance(30):  # the pair
-        other = target if choices.chance(30) else g.typed(target.dtype, shape, None, target)
+        kind = choices.pick(4)
+        other = (
+            target if kind == 1 else g.rank_0(target.dtype) if kind > 1 else g.typed(target.dtype, shape, None, target)
+        )
     else:
         dims = tuple(sorted(choices.permutation(len(shape))[: choices.pick(len(shape) + 1)]))
         source = g.fresh(target.dtype, tuple(shape[d] for d in dims))
         other = g.apply(ops.BroadcastInDim(shape, dims), source)
     a, b = g.estimates[target.slot], g.estimates[other.slot]
-    pair = (other, target) if choices.chance(25) else (target, other)
+    pair = (other, target) if choices.chance(40) else (target, other)
     g.apply(ops.Multiply(), *pair, estimate=Estimate(a.positive and b.positive, a.size + b.size))
 
 

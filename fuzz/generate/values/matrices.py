@@ -170,17 +170,26 @@ _BELOW = -10
 _PHASES = np.array([1, 0.6 + 0.8j, 1j, -1, 0.28 - 0.96j])
 
 
+#: Classes that keep what they promise if rows and columns have phases of their own; with the same ones a determinant is real.
+_OF_ANY_PHASE = ("regular", "graded", "dominant", "orthogonal", "deficient", "integers", "triangular", UNREAD_DIAGONAL)
+
+
 def matrices(kind: str, rng: Generator, dtype: DType, shape: tuple[int, ...]) -> Array:
-    """Matrices of a class in the first two axes of `shape`; a complex one has a phase for each row and the conjugate one for each column."""
+    """Matrices of a class in the first two axes of `shape`; a complex one has a phase for each row and one for each column.
+
+    Those of the columns are the conjugate ones of the rows where the matrix is to stay what its class says.
+    """
     m, n, *batch = shape
-    a = _CLASSES[SMALL.get(kind, kind)](rng, m, n, prod(batch))
+    kind, small = SMALL.get(kind, kind), kind in SMALL
+    a = _CLASSES[kind](rng, m, n, prod(batch))
     if dtype.is_complex:
         w = _PHASES[rng.integers(0, len(_PHASES), max(m, n))]
-        x, y, real, imag = w.real[:m, None, None], w.imag[:m, None, None], w.real[:n, None], w.imag[:n, None]
+        v = _PHASES[rng.integers(0, len(_PHASES), n)] if kind in _OF_ANY_PHASE else w[:n]
+        x, y, real, imag = w.real[:m, None, None], w.imag[:m, None, None], v.real[:, None], v.imag[:, None]
         turned = np.empty(a.shape, complex)  # a * (x + iy) * (real - i imag), by real products
         turned.real, turned.imag = a * (x * real + y * imag), a * (y * real - x * imag)
         a = turned
-    if kind in SMALL:
+    if small:
         finfo: Any = np.finfo  # of NumPy's own types
         least = int(finfo(dtype.real.numpy).minexp) + _BELOW
         a = np.ldexp(a.real, least) + (1j * np.ldexp(a.imag, least) if dtype.is_complex else 0)
