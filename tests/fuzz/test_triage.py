@@ -186,7 +186,7 @@ def test_of_two_wrong_elements_the_first_is_looked_into_alone(monkeypatch: pytes
 
 
 def test_two_causes_are_told_apart_when_the_program_is_small(monkeypatch: pytest.MonkeyPatch, pool: Pool) -> None:
-    """An element alone was asked about in the whole program only, of which it may be no smaller case."""
+    """Wrong elements were asked about one by one in the whole program only, where that may fail."""
 
     def told(executor: object, case: Case, pool: Pool) -> str:
         return EVERY_LANE if case.inputs[0].size > 1 else "rewrite: algsimp"

@@ -169,7 +169,6 @@ _BELOW = -10
 #: Numbers of modulus 1, with parts that are exact or nearly so.
 _PHASES = np.array([1, 0.6 + 0.8j, 1j, -1, 0.28 - 0.96j])
 
-
 #: Classes that keep what they promise if rows and columns have phases of their own; with the same ones a determinant is real.
 _OF_ANY_PHASE = ("regular", "graded", "dominant", "orthogonal", "deficient", "integers", "triangular", UNREAD_DIAGONAL)
 
