@@ -249,7 +249,7 @@ _DECLARED = {kind: field_types(kind, _KNOWN) for kind in (Program, Instruction, 
 
 
 def _check_objects(program: Program) -> None:
-    """Check that each field is an object of the type that it is declared with, as in all that readers and builders make."""
+    """Check that each field is an object of its declared type. Readers and builders make no other programs, so that only `verify` asks."""
     parts: list[tuple[str, Program | Instruction | TensorType]] = [("$", program)]
     for place, part in parts:
         if wrong := misfit(part, _DECLARED[type(part)]):

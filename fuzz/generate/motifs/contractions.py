@@ -252,7 +252,7 @@ def chained_dots(g: Growth) -> None:
 
 @motif(3, 5, "BroadcastInDim > Multiply")
 def broadcast_product(g: Growth) -> None:
-    """Broadcasts feeding a Multiply, which segmentation runs as one: two, or one beside itself, a scalar or another factor; in or out of order."""
+    """Broadcasts feeding a Multiply, which segmentation runs as one: two of them, or one and a scalar, another factor or itself; in either order."""
     choices = g.choices
     target = broadcast(g, g.operand(g.dtypes_of(ops.Multiply), lambda v: v.type.rank <= 3))
     shape = shape_of(target)
