@@ -6,6 +6,8 @@ of ordinary size, none has a reason to be NaN.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from oracle.derivation import Differentiated, concrete
@@ -14,7 +16,7 @@ from oracle.enclosure import IEEE, Enclosure, enclose
 from oracle.enclosure.formats import Array
 from oracle.enclosure.value import Interval, each_part
 from tenferro_ref import ops
-from tenferro_ref.dtype import DType
+from tenferro_ref.dtype import INEXACT, DType
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions import einsum, fft
 
@@ -37,17 +39,29 @@ def ordinary(d: Differentiated) -> bool:
         values = enclose(program, d.inputs, IEEE, all_slots=True)
     except UnsupportedOp:
         return False
+    moving = {s for s, t in zip(program.input_slots, program.input_types, strict=True) if t.dtype in INEXACT}
     for ins in program.instructions:
         read = [values[slot] for slot in ins.input_slots]
+        if moving.intersection(ins.input_slots):
+            moving.update(slot for slot in ins.output_slots if program.slot_types[slot].dtype in INEXACT)
         positive = all(isinstance(x, Interval) and bool((x.lo > 0).all()) for x in read)
+        power = isinstance(ins.op, ops.Pow) and ins.input_slots[1] not in moving and _whole(read)
         moved = isinstance(ins.op, ops.Convert) or (
             isinstance(ins.op, ops.Extension) and ins.op.family in (einsum.FAMILY, fft.FAMILY)
         )
-        if not (moved or isinstance(ins.op, _ANYWHERE) or (isinstance(ins.op, SMOOTH_REAL) and positive)):
+        if not (moved or isinstance(ins.op, _ANYWHERE) or (isinstance(ins.op, SMOOTH_REAL) and positive) or power):
             return False
         if not all(_known(values[slot]) for slot in ins.output_slots):
             return False
     return True
+
+
+def _whole(operands: Sequence[Enclosure]) -> bool:
+    """Whether real numbers are raised to certain whole powers of 1 and more, which have a derivative at 0."""
+    base, y = operands
+    if not (isinstance(base, Interval) and isinstance(y, Interval)):
+        return False
+    return bool(((y.lo == y.hi) & (y.lo == np.rint(y.lo)) & (y.lo >= 1) & ~y.nan).all())
 
 
 def _sized(x: object) -> bool:

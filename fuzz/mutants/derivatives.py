@@ -120,6 +120,13 @@ def _ties_added(right: Any) -> Any:
     return wrong
 
 
+def _divided_by_base(right: Any) -> Any:
+    def wrong(op: Any, x: Any, y: Any, t: Any) -> Any:
+        return t[0] * (x[1] * y[0] / x[0]) if t[1] is None else right(op, x, y, t)
+
+    return wrong
+
+
 def _fault(name: str, about: str, patch: Any) -> Mutant:
     return Mutant(name, "derivatives", about, patch)
 
@@ -186,6 +193,11 @@ DERIVATIVES: tuple[Mutant, ...] = (
         "ties-are-added",
         "the tangent of ReduceMax is the sum over equal elements, not the mean",
         row(JVP, ops.ReduceMax, _ties_added),
+    ),
+    _fault(
+        "power-by-base",
+        "the tangent of a power is the power divided by its base, which may be 0",
+        row(JVP, ops.Pow, _divided_by_base),
     ),
     _fault("fan-out-overwrites", "of two uses of a value the last one counts", member(transform, "_add", _overwritten)),
 )

@@ -58,6 +58,21 @@ def test_an_op_comes_three_times_with_attributes_of_its_own() -> None:
     assert several >= 30
 
 
+def test_a_power_with_a_constant_whole_exponent_is_differentiated_at_0() -> None:
+    turns = [e for e in entries(DEFAULT) if e.key is ops.Pow]
+    at_zero = 0
+    for round_ in range(20):
+        for entry in turns:
+            case = primal(DEFAULT, entry, round_, hashlib.shake_256(f"{round_} {entry.place}".encode()))
+            made = {s: ins for ins in case.program.instructions for s in ins.output_slots}
+            inputs = dict(zip(case.program.input_slots, case.inputs, strict=True))
+            for ins in case.program.instructions:
+                base, exponent = ins.input_slots if isinstance(ins.op, ops.Pow) else (None, None)
+                whole = exponent in made and isinstance(made[exponent].op, ops.Constant)
+                at_zero += whole and base in inputs and bool((inputs[base] == 0).any())
+    assert at_zero >= 10
+
+
 def test_a_broadcast_of_symbolic_extents_has_a_gradient_that_shows_where_it_belongs() -> None:
     """Each extent is provably that of the operand, and the sum that is differentiated is not a plain one, as a rule."""
     symbolic = config_of(("derivatives=1", "symbolic=100"))

@@ -226,6 +226,29 @@ def test_a_derivative_that_is_nan_at_the_modulus_of_a_complex_zero_is_wrong(pool
     assert verdict(check, case).verdict is Verdict.PASS
 
 
+@pytest.mark.parametrize("exponent", [1.0, 2.0, 3.0])
+def test_a_derivative_that_is_nan_at_a_whole_power_of_0_is_wrong(exponent: float, pool: Pool) -> None:
+    """The result divided by the base; of other exponents, and of those that have a tangent, nothing is claimed at 0."""
+    module_or_skip("jax")
+
+    def wrong(op: Any, x: Any, y: Any, t: Any) -> Any:
+        return t[0] * (x[1] * y[0] / x[0]) if t[1] is None else right(op, x, y, t)
+
+    right, check = JVP[ops.Pow], pool.make("derivative-jax")
+    base = np.array([0.0, -2.0, 3.0])
+    for function, inputs, due in (
+        (lambda x: x**exponent, (base,), Verdict.MISMATCH),
+        (lambda x, n: x ** n.astype("F64"), (base, np.full(3, int(exponent))), Verdict.MISMATCH),
+        (lambda x: x ** (exponent - 0.5), (abs(base),), Verdict.PASS),
+        (lambda x: x**-exponent, (base,), Verdict.PASS),
+        (lambda x, y: x**y, (base, np.full(3, exponent)), Verdict.PASS),
+    ):
+        case = derived(case_of(function, *inputs), ("jvp",), plain_seed)
+        with mock.patch.dict(JVP._rows, {ops.Pow: wrong}):
+            assert verdict(check, case).verdict is due
+        assert verdict(check, case).verdict is Verdict.PASS
+
+
 def test_phases_of_vectors_and_packed_factors_are_not_compared(pool: Pool) -> None:
     module_or_skip("jax")
     vectors = case_of(lambda a: linalg.svd(a.reshape(2, 2))[0], Z + np.array([3, 0, 0, 1]))

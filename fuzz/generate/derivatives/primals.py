@@ -62,7 +62,7 @@ _PHASED = ((linalg.FAMILY, "Eigh"), (linalg.FAMILY, "Svd"))
 _OFTEN: dict[str, int] = {
     "Qr": 3, "Lu": 3, "TriangularSolve": 4, "Svd": 4, "LuSolvePrepared": 4, "FullPivLuSolve": 2, "FullPivLu": 2,
     "SignDetFromLuFactor": 2, "LogAbsDetFromLuFactor": 2, "Cholesky": 2, "Solve": 2, "irfft": 3, "rfft": 2, "einsum": 4,
-    "Scatter": 4, "Gather": 3, "Pad": 2, "PadToMatch": 2, "BroadcastInDim": 3, "Transpose": 2, "DotGeneral": 8, "ReduceProd": 4, "Add": 2, "EighVals": 2, "Eigh": 2, "SvdVals": 2, "ReduceMax": 2, "Slice": 3, "ExtractDiag": 2, "EmbedDiag": 2, "Abs": 2,
+    "Scatter": 4, "Gather": 3, "Pad": 2, "PadToMatch": 2, "BroadcastInDim": 3, "Transpose": 2, "DotGeneral": 8, "ReduceProd": 4, "Add": 2, "EighVals": 2, "Eigh": 2, "SvdVals": 2, "ReduceMax": 2, "Slice": 3, "ExtractDiag": 2, "EmbedDiag": 2, "Abs": 2, "Pow": 2,
 }  # fmt: skip
 #: Axes that an operand should have for a rule to have something to do: of a contraction, several of each kind.
 _AXES: dict[Any, int] = {
@@ -169,17 +169,24 @@ def primal(config: Config, entry: Entry, round_: int, stream: Stream) -> Case:
         key in _EXTENTS and odd != (key in _BOUNDED) and config.symbolic
     ):  # windows that are left out have known extents
         g.symbols = 1 + decisions.pick(255)
-    _grow(g, key, dtype, genes, decisions, number)
-    _set_values(g, key, decisions)
+    whole = key is ops.Pow and dtype.is_float and decisions.chance(40)
+    _grow(g, key, dtype, genes, decisions, number, whole)
+    _set_values(g, key, decisions, whole)
     return _partly_still(g.case(), g.config, decisions)
 
 
-def _grow(g: Growth, key: Any, dtype: DType, genes: list[Choices], decisions: Choices, number: int) -> None:
-    """An op before, the op, and one that reads it; then the op on other operands, and its reader, once more."""
+def _grow(
+    g: Growth, key: Any, dtype: DType, genes: list[Choices], decisions: Choices, number: int, whole: bool
+) -> None:
+    """An op before, the op, and one that reads it; then the op on other operands, and its reader, once more.
+
+    `whole` has powers with a constant whole exponent, which have a derivative at 0, too.
+    """
     first, *others = genes
     g.choices = first
     if not isinstance(key, tuple) and key not in _FLAT and decisions.chance(35):
-        before = ops.Exp if key in _POSITIVE else decisions.choose(_MOVES if key in _KINKED else _BEFORE)
+        positive = key in _POSITIVE and not whole
+        before = ops.Exp if positive else decisions.choose(_MOVES if whole or key in _KINKED else _BEFORE)
         if usable(before, g.config):
             g.wanted_dtype = dtype
             _append(g, before)
@@ -193,7 +200,7 @@ def _grow(g: Growth, key: Any, dtype: DType, genes: list[Choices], decisions: Ch
             g.pool.clear()
         g.wanted_dtype, g.wanted_rank = dtype, min(_AXES.get(key, 1), g.max_rank)
         g.choices = others[2 * place]
-        made = _grown(g, key, dtype, number)
+        made = _raised(g, dtype) if whole else _grown(g, key, dtype, number)
         g.wanted, g.wanted_dtype, g.wanted_rank = None, None, 0
         g.choices = others[2 * place + 1]
         _read(g, key, dtype, made, decisions)
@@ -225,6 +232,13 @@ def _grown(g: Growth, key: Any, dtype: DType, number: int) -> Value:
     n, others = 4 + g.choices.pick(5), (2,) if g.max_rank > 1 and g.choices.chance(40) else ()
     g.wanted = g.fresh(dtype, (n, *others))  # short spectra have no frequencies but those that are real
     return transformed(g, name)
+
+
+def _raised(g: Growth, dtype: DType) -> Value:
+    """A power with a constant exponent of 1 to 4."""
+    x = g.operand((dtype,))
+    exponent = g.apply(ops.Constant.of(1 + g.choices.pick(4), dtype), estimate=Estimate(True, 2))
+    return g.apply(ops.Pow(), x, exponent, estimate=Estimate(False, 4 * g.estimates[x.slot].size + 4))
 
 
 def _matrix(g: Growth, name: str, dtype: DType, number: int) -> Value:
@@ -287,9 +301,10 @@ def _without_phases(g: Growth, key: Any, made: Value, decisions: Choices) -> Val
     return made
 
 
-def _set_values(g: Growth, key: Any, decisions: Choices) -> None:
+def _set_values(g: Growth, key: Any, decisions: Choices, whole: bool) -> None:
     """Zeros and ties for an op that has kinks, in most of its programs; positive numbers where others have no derivative."""
-    kind = "simple" if key in _KINKED and decisions.chance(75) else "positive" if key in _POSITIVE else ""
+    simple = whole or (key in _KINKED and decisions.chance(75))
+    kind = "simple" if simple else "positive" if key in _POSITIVE else ""
     if not kind:
         return
     dtypes = {v.slot: v.dtype for v in g.pool}
