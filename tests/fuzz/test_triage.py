@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
-from fuzz.campaign import reducing
 from fuzz.findings.alike import value_class
 from fuzz.findings.suspect import Suspect, inspect
 from fuzz.findings.triage import to_finding
@@ -19,59 +15,13 @@ from oracle.attribution import EVERY_LANE, UNCLEAR
 from oracle.case import Case
 from oracle.given_case import given_case
 from oracle.judge import Reference, judge
-from oracle.peers import Execution, Executor, NativeExecutor, Pool
-from oracle.peers.errors import EngineFault
+from oracle.peers import Execution, NativeExecutor, Pool
 from oracle.verdict import Answer, Comparison, Verdict
-from tenferro_ref.errors import WorkerDied
-from tenferro_ref.ops import Abs, Add, Exp, Negate, Op, Sign, Sqrt
+from tenferro_ref.ops import Exp, Negate, Op, Sign, Sqrt
 from tenferro_ref.program import GraphBuilder, parse
 from tenferro_ref.runtime.kernels import run_kernel
+from tests.fuzz.faulty_executors import Wrong, chain, suspect_of
 from tests.plugins import plugin_or_skip
-
-
-@dataclass
-class Wrong(Executor):
-    """Computes a negation as an absolute value, with `after` only that of such a result; counts its runs.
-
-    With `outputs` it refuses programs of more outputs.
-    """
-
-    after: type[Op] | None = None
-    outputs: int = 99
-    programs_a_module: int = 1
-    name: str = "wrong"
-    model: str = "ieee"
-    runs: int = 0
-
-    def run(self, case: Case) -> Execution:
-        self.runs += 1
-        program = case.program
-        if len(program.output_slots) > self.outputs:
-            raise EngineFault(engine=self.name, detail="too many outputs")
-        made = {s: type(ins.op) for ins in program.instructions for s in ins.output_slots}
-        instructions = tuple(
-            replace(ins, op=Abs()) if isinstance(ins.op, Negate) and self._at(made.get(ins.input_slots[0])) else ins
-            for ins in program.instructions
-        )
-        return NativeExecutor(passes=()).run(Case(replace(program, instructions=instructions), case.inputs))
-
-    def _at(self, maker: type[Op] | None) -> bool:
-        return self.after in (None, maker)
-
-
-def chain(*ops: type[Op], values: Sequence[float] = (3.0, 2.0, 5.0)) -> Case:
-    b = GraphBuilder()
-    x = b.input("F64", (len(values),))
-    for op in ops:
-        x = b.apply(op(), x)
-    return Case.of(b.build(x), [np.array(values)])
-
-
-def suspect_of(executor: Executor, case: Case, verdict: Verdict = Verdict.MISMATCH) -> Suspect:
-    answer = judge(executor, Reference(case, NativeExecutor()))
-    assert answer.verdict is verdict
-    with contextlib.closing(Pool()) as pool:
-        return inspect(executor, case, answer, pool)
 
 
 def test_what_follows_the_first_wrong_instruction_makes_no_kind_of_its_own() -> None:
@@ -324,101 +274,6 @@ def test_of_what_does_not_repeat_the_wrong_output_is_shown(pool: Pool) -> None:
     assert [a.shape for a in shown.inputs] == [(3,)]
 
 
-@dataclass
-class Failing(Wrong):
-    """Ends, or refuses in these words, where there is a negation; alone it refuses in the words of `alone`."""
-
-    words: str = ""
-    alone: str = ""
-    failures: int = 0
-
-    def run(self, case: Case) -> Execution:
-        instructions = case.program.instructions
-        if not any(isinstance(ins.op, Negate) for ins in instructions):
-            return NativeExecutor().run(case)
-        self.failures += 1
-        if words := self.alone if len(instructions) == 1 and self.alone else self.words:
-            raise EngineFault(engine=self.name, detail=words)
-        raise WorkerDied(worker=self.name, how="signal SIGSEGV", stderr_tail="")
-
-
-@pytest.mark.parametrize(("words", "verdict"), [("", Verdict.CRASH), ("error: no negation", Verdict.ERROR)])
-def test_the_instruction_that_fails_alone_names_a_failure(words: str, verdict: Verdict, pool: Pool) -> None:
-    executor = Failing(words=words)
-    first, second = (suspect_of(executor, chain(*ops), verdict) for ops in ((Exp, Negate, Exp), (Negate, Sqrt, Sqrt)))
-    assert first.op == second.op == "Negate"
-    assert first.group == second.group
-    executor.failures = 0
-    finding, _ = to_finding(first, pool, (), programs=1, also=())
-    assert (finding.instructions, finding.verdict) == (1, verdict.value)
-    # each of them ends a process: from the whole program it takes as many as it has operands and values to simplify
-    assert executor.failures < 12
-
-
-def test_an_instruction_that_fails_alone_in_other_words_is_not_the_cause(pool: Pool) -> None:
-    suspect = suspect_of(
-        Failing(words="error: no fusion", alone="error: no negation"), chain(Exp, Negate), Verdict.ERROR
-    )
-    assert suspect.op == "Negate(Exp)"
-    finding, _ = to_finding(suspect, pool, (), programs=1, also=())
-    assert "no fusion" in finding.reason
-    assert finding.instructions == 2
-
-
-def test_instructions_of_a_long_program_are_not_asked_one_by_one() -> None:
-    executor = Failing()
-    assert suspect_of(executor, chain(*[Exp] * 30, Negate), Verdict.CRASH).op == "Negate(Exp)"
-    assert executor.failures == 1
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "alike"),
-    [
-        ('loc("a":8:10): error: op of 3 axes', 'loc("a":9:1): error: op of 4 axes', True),
-        ("error: cannot do 'a': %0 = 'a'(%1)", "error: cannot do 'a': %7 = 'a'(%0)", True),
-        ("error: cannot do 'a'", "error: cannot do 'b'", False),
-        ("no such 1\n  at line 3", "no such 2\n  at line 4", True),
-    ],
-)
-def test_errors_are_told_apart_by_their_words(one: str, other: str, alike: bool) -> None:
-    def suspect(words: str, op: str) -> Suspect:
-        error = EngineFault(engine="x", detail=words)
-        answer = Answer("wrong", Verdict.ERROR, reason=f"{error.kind}: {error}", error=error.to_json())
-        return Suspect(Wrong(), chain(Exp), answer, op, "F64", "only wrong")
-
-    assert (suspect(one, "Exp").group == suspect(other, "Log").group) is alike
-
-
-class Silent(Wrong):
-    """Gives no output at all."""
-
-    def run(self, case: Case) -> Execution:
-        return Execution(())
-
-
-def test_outputs_that_are_missing_are_a_finding_and_no_end_of_the_campaign(pool: Pool) -> None:
-    suspect = suspect_of(Silent(), chain(Negate, Exp))
-    finding, case = to_finding(suspect, pool, (), programs=1, also=())
-    assert len(case.program.instructions) <= 1
-    assert finding.values == ()
-
-
-def test_a_defect_of_an_enclosure_is_reduced_as_well(monkeypatch: pytest.MonkeyPatch, pool: Pool) -> None:
-    """It is ours, and shows as an internal error of every executor that is held to enclosures."""
-
-    def broken(*_: object) -> None:
-        raise OverflowError("too large")
-
-    monkeypatch.setattr("oracle.enclosure.arithmetic.contraction.addition", broken)
-    b = GraphBuilder()
-    x = b.input("F64", (3,))
-    case = Case.of(b.build(b.apply(Exp(), b.apply(Add(), b.apply(Negate(), x), x))), [np.array([1.0, 2.0, 3.0])])
-    suspect = suspect_of(NativeExecutor(), case, Verdict.ERROR)
-    finding, small = to_finding(suspect, pool, (), programs=1, also=())
-    assert finding.signature == "Add | F64 | internal error | native"
-    assert len(small.program.instructions) == 1
-
-
 def test_what_is_wrong_inside_a_decomposition_is_no_output() -> None:
     """Stages are judged by more values than a program has outputs; the worst of them may be behind the last one."""
     case = Case.of(parse("graph (%0: F64[2]) -> (%0, %1) slots 2 {\n  %1 = Negate(%0) : F64[2]\n}\n"), [np.ones(2)])
@@ -426,39 +281,3 @@ def test_what_is_wrong_inside_a_decomposition_is_no_output() -> None:
     with contextlib.closing(Pool()) as pool:
         suspect = inspect(NativeExecutor(), case, staged, pool)
     assert suspect.case is case
-
-
-@dataclass(frozen=True)
-class _Found:
-    """What of a finding a second attempt depends on."""
-
-    known: str = ""
-    reduce_seconds: float = 9.0
-    original_instructions: int = 2
-
-
-def test_a_second_attempt_is_of_the_answer_to_what_the_first_one_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number of the wrong output is another one in a smaller program."""
-    b = GraphBuilder()
-    x = b.input("F64", (3,))
-    whole = Case.of(b.build(b.apply(Exp(), x), b.apply(Negate(), x)), [np.array([3.0, 2.0, 5.0])])
-    smaller, seen = chain(Negate), []
-    executor = Wrong()
-    suspect = suspect_of(executor, whole)
-    suspect = replace(suspect, case=whole, answer=judge(executor, Reference(whole, NativeExecutor())))
-    assert suspect.answer.comparison.worst_output == 1
-
-    def attempt(suspect: Suspect, **_: Any) -> tuple[Any, Case]:
-        seen.append(suspect)
-        return found, smaller
-
-    found = _Found()
-    monkeypatch.setattr(reducing, "to_finding", attempt)
-    site: Any = SimpleNamespace(stream=SimpleNamespace(plan=SimpleNamespace(reduce_seconds=5.0)), pool=None)
-    group: Any = SimpleNamespace(programs=1, also=())
-    reducing._reduced(site, group, suspect)
-    assert [(s.case, s.answer.comparison.worst_output) for s in seen] == [(whole, 1), (smaller, 0)]
-    seen.clear()
-    smaller = chain(Exp)  # it is not wrong: what does not repeat is not reduced once more
-    assert reducing._reduced(site, group, suspect) == (found, smaller)
-    assert len(seen) == 1
