@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from oracle.verdict import Answer, Verdict
+from tenferro_ref.errors import WorkerDied
+
+#: A place in a C++ library, as its failed checks name it.
+_SOURCE = re.compile(r"\b(\w+\.(?:cc|cpp|h)):\d")
 
 
 def value_class(words: str) -> str:
@@ -24,8 +30,15 @@ def class_of(answer: Answer) -> str:
 
 
 def how_of(answer: Answer) -> str:
-    """The kind of error: the value class, or the kind of an error."""
-    return class_of(answer) or answer.reason.partition(":")[0]
+    """The value class, or the kind of an error; of a process that a failed check of a C++ library ended, with its source file."""
+    kind = class_of(answer) or answer.reason.partition(":")[0]
+    if answer.verdict is Verdict.CRASH and answer.error and (file := _SOURCE.search(_last_words(answer.error))):
+        return f"{kind} in {file[1]}"
+    return kind
+
+
+def _last_words(error: Mapping[str, Any]) -> str:
+    return WorkerDied(worker="", how="", stderr_tail=str(error.get("stderr_tail", ""))).last_words
 
 
 def complaint(answer: Answer) -> str:
@@ -35,5 +48,9 @@ def complaint(answer: Answer) -> str:
 
 
 def alike(one: Answer, other: Answer) -> bool:
-    """Whether the verdicts agree, and of two errors the words."""
-    return one.verdict is other.verdict and (one.verdict is not Verdict.ERROR or complaint(one) == complaint(other))
+    """Whether the verdicts agree, and of two errors the words, of two deaths the check that failed."""
+    if one.verdict is not other.verdict:
+        return False
+    if one.verdict is Verdict.CRASH:
+        return how_of(one) == how_of(other)
+    return one.verdict is not Verdict.ERROR or complaint(one) == complaint(other)

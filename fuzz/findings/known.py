@@ -29,6 +29,8 @@ _UNNAMED = frozenset({
     "BroadcastInDim", "Concatenate", "Constant", "DynamicSlice", "Pad", "Reshape", "Reverse", "Slice", "Transpose",
     "broadcast_in_dim", "concatenate", "constant", "dynamic_slice", "pad", "reshape", "reverse", "slice", "transpose",
 })  # fmt: skip
+#: Any ops, at the beginning of a pattern: a death is known by the check that failed, whatever is left of its program.
+_ANY = "..."
 #: The executor in rules about the C API, whose signature is `section: name` of a check of `tenferro-ref conform`.
 CONFORM = "conform"
 
@@ -75,6 +77,7 @@ def fits(pattern: str, signature: str) -> bool:
     """Whether each part of a signature is one of the alternatives (` or `) of that part of the pattern.
 
     Ops are compared one by one: all of them, or without constants and ops that move elements, where the pattern names none such.
+    Before the others `...` stands for any ops, or none.
     `Scatter` is one with indices of any type, `Scatter(U8)` of that type (`naming.named`).
     """
     wanted, parts = pattern.split(" | "), signature.split(" | ")
@@ -92,7 +95,11 @@ def alternatives(part: str) -> list[str]:
 
 def _is_chain(wanted: list[str], ops: list[str]) -> bool:
     left = [op for op in ops if op.partition("(")[0] not in _UNNAMED or any(_is_op(w, op) for w in wanted)]
-    return any(len(chain) == len(wanted) and all(map(_is_op, wanted, chain)) for chain in (ops, left))
+    chains = [ops, left]
+    if wanted[0] == _ANY:
+        wanted = wanted[1:]
+        chains = [chain[-len(wanted) :] for chain in chains]
+    return any(len(chain) == len(wanted) and all(map(_is_op, wanted, chain)) for chain in chains)
 
 
 def _is_op(wanted: str, op: str) -> bool:
@@ -193,5 +200,5 @@ def load_known(path: Path = DEFAULT_RULES) -> tuple[Known, ...]:
 
 def _is_narrow(signature: str) -> bool:
     parts = signature.split(" | ")
-    words = (word for part in parts for choice in alternatives(part) for word in choice.split(" > "))
-    return len(parts) == 4 and not any(word in ("*", "expected *, got *") for word in words)
+    words = {word for part in parts for choice in alternatives(part) for word in choice.split(" > ")}
+    return len(parts) == 4 and words.isdisjoint(("*", "expected *, got *")) and _ANY not in parts[0].split(" or ")

@@ -198,6 +198,20 @@ class TestRules:
         assert fits("reduce_window > maximum | F32 | WorkerDied | rewrite: algsimp", signature)
         assert not fits("reduce_window | F32 | WorkerDied | rewrite: algsimp", signature)
 
+    @pytest.mark.parametrize(
+        ("ops", "fits_it"),
+        [
+            ("reduce_window > add", True),
+            ("atanh > real > constant > reduce_window > add", True),
+            ("reduce_window > constant > add", True),
+            ("reduce_window > add > log", False),
+            ("add", False),
+        ],
+    )
+    def test_three_dots_stand_for_any_ops_before_the_others(self, ops: str, fits_it: bool) -> None:
+        rest = "F32 | WorkerDied in hlo_computation.cc | only jax"
+        assert fits(f"... > reduce_window > add | {rest}", f"{ops} | {rest}") is fits_it
+
     def test_a_rule_that_matches_nothing_is_stale_where_its_build_took_part(self) -> None:
         met = Known("0001-x", (EXP_LOG, "Log | F32 | expected inf, got * | every lane"), ALWAYS, ("cpu, PJRT 0.81, *",))
         elsewhere = replace_rule(met, builds=("npu, *",))
@@ -263,6 +277,7 @@ class TestRules:
                 for s in (
                     "Abs | F32 | every lane",
                     "* | F32 | x | y",
+                    "... | F32 | x | y",
                     "Abs > * | F32 | x | y",
                     "Abs | F32 | expected *, got * | y",
                 )

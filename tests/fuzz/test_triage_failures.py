@@ -21,10 +21,15 @@ from tests.fuzz.faulty_executors import Wrong, chain, suspect_of
 
 @dataclass
 class Failing(Wrong):
-    """Ends, or refuses in these words, where there is a negation; alone it refuses in the words of `alone`."""
+    """Ends, or refuses in these words, where there is a negation; alone it refuses in the words of `alone`.
+
+    Where it ends, a check of that file failed, if one is named; another one where the negation is alone.
+    """
 
     words: str = ""
     alone: str = ""
+    file: str = ""
+    file_alone: str = ""
     failures: int = 0
 
     def run(self, case: Case) -> Execution:
@@ -34,7 +39,13 @@ class Failing(Wrong):
         self.failures += 1
         if words := self.alone if len(instructions) == 1 and self.alone else self.words:
             raise EngineFault(engine=self.name, detail=words)
-        raise WorkerDied(worker=self.name, how="signal SIGSEGV", stderr_tail="")
+        file = self.file_alone if len(instructions) == 1 and self.file_alone else self.file
+        tail = (
+            f"F0000 00:00:01.7 12 {file}:17] Check failed: a == b ({'1' * 300} vs. 2)\n  @ 0x1 (unknown)"
+            if file
+            else ""
+        )
+        raise WorkerDied(worker=self.name, how="signal SIGABRT", stderr_tail=tail)
 
 
 @pytest.mark.parametrize(("words", "verdict"), [("", Verdict.CRASH), ("error: no negation", Verdict.ERROR)])
@@ -57,6 +68,26 @@ def test_an_instruction_that_fails_alone_in_other_words_is_not_the_cause(pool: P
     assert suspect.op == "Negate(Exp)"
     finding, _ = to_finding(suspect, pool, (), programs=1, also=())
     assert "no fusion" in finding.reason
+    assert finding.instructions == 2
+
+
+def test_the_check_that_failed_names_a_death(pool: Pool) -> None:
+    finding, _ = to_finding(
+        suspect_of(Failing(file="xla/hlo/shape_util.cc"), chain(Exp, Negate), Verdict.CRASH),
+        pool,
+        (),
+        programs=1,
+        also=(),
+    )
+    assert finding.signature == "Negate | F64 | WorkerDied in shape_util.cc | only wrong"
+
+
+def test_a_death_of_another_check_is_another_one(pool: Pool) -> None:
+    executor = Failing(file="xla/shape_util.cc", file_alone="xla/layout.cc")
+    suspect = suspect_of(executor, chain(Exp, Negate), Verdict.CRASH)
+    assert suspect.op == "Negate(Exp)"
+    finding, _ = to_finding(suspect, pool, (), programs=1, also=())
+    assert "shape_util.cc" in finding.signature
     assert finding.instructions == 2
 
 
