@@ -30,15 +30,17 @@ def class_of(answer: Answer) -> str:
 
 
 def how_of(answer: Answer) -> str:
-    """The value class, or the kind of an error; of a process that a failed check of a C++ library ended, with its source file."""
+    """The value class, or the kind of an error; of a death with the source file of the check that failed, or the signal."""
     kind = class_of(answer) or answer.reason.partition(":")[0]
-    if answer.verdict is Verdict.CRASH and answer.error and (file := _SOURCE.search(_last_words(answer.error))):
-        return f"{kind} in {file[1]}"
-    return kind
+    return f"{kind}{_cause(answer.error)}" if answer.verdict is Verdict.CRASH and answer.error else kind
 
 
-def _last_words(error: Mapping[str, Any]) -> str:
-    return WorkerDied(worker="", how="", stderr_tail=str(error.get("stderr_tail", ""))).last_words
+def _cause(error: Mapping[str, Any]) -> str:
+    how = str(error.get("how", ""))
+    words = WorkerDied(worker="", how=how, stderr_tail=str(error.get("stderr_tail", ""))).last_words
+    if file := _SOURCE.search(words):
+        return f" in {file[1]}"
+    return f" by {how.removeprefix('signal ')}" if how.startswith("signal ") else ""
 
 
 def complaint(answer: Answer) -> str:

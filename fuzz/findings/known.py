@@ -29,7 +29,7 @@ _UNNAMED = frozenset({
     "BroadcastInDim", "Concatenate", "Constant", "DynamicSlice", "Pad", "Reshape", "Reverse", "Slice", "Transpose",
     "broadcast_in_dim", "concatenate", "constant", "dynamic_slice", "pad", "reshape", "reverse", "slice", "transpose",
 })  # fmt: skip
-#: Any ops, at the beginning of a pattern: a death is known by the check that failed, whatever is left of its program.
+#: Any ops, first or last in a pattern: a death is known by the check that failed, whatever is left of its program.
 _ANY = "..."
 #: The executor in rules about the C API, whose signature is `section: name` of a check of `tenferro-ref conform`.
 CONFORM = "conform"
@@ -77,7 +77,7 @@ def fits(pattern: str, signature: str) -> bool:
     """Whether each part of a signature is one of the alternatives (` or `) of that part of the pattern.
 
     Ops are compared one by one: all of them, or without constants and ops that move elements, where the pattern names none such.
-    Before the others `...` stands for any ops, or none.
+    Before the others, and behind them, `...` stands for any ops, or none.
     `Scatter` is one with indices of any type, `Scatter(U8)` of that type (`naming.named`).
     """
     wanted, parts = pattern.split(" | "), signature.split(" | ")
@@ -95,11 +95,18 @@ def alternatives(part: str) -> list[str]:
 
 def _is_chain(wanted: list[str], ops: list[str]) -> bool:
     left = [op for op in ops if op.partition("(")[0] not in _UNNAMED or any(_is_op(w, op) for w in wanted)]
-    chains = [ops, left]
-    if wanted[0] == _ANY:
-        wanted = wanted[1:]
-        chains = [chain[-len(wanted) :] for chain in chains]
-    return any(len(chain) == len(wanted) and all(map(_is_op, wanted, chain)) for chain in chains)
+    named = [op for op in wanted if op != _ANY]
+    return any(
+        all(map(_is_op, named, chain[start:]))
+        for chain in (ops, left)
+        for start in _starts(wanted, spare=len(chain) - len(named))
+    )
+
+
+def _starts(wanted: list[str], spare: int) -> range:
+    """Where the ops that a pattern names may begin in a chain that has `spare` more of them."""
+    first, last = (0 if wanted[-1] == _ANY else spare), (spare if wanted[0] == _ANY else 0)
+    return range(first, last + 1) if spare >= 0 else range(0)
 
 
 def _is_op(wanted: str, op: str) -> bool:

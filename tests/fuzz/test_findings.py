@@ -199,18 +199,23 @@ class TestRules:
         assert not fits("reduce_window | F32 | WorkerDied | rewrite: algsimp", signature)
 
     @pytest.mark.parametrize(
-        ("ops", "fits_it"),
+        ("ops", "before", "behind"),
         [
-            ("reduce_window > add", True),
-            ("atanh > real > constant > reduce_window > add", True),
-            ("reduce_window > constant > add", True),
-            ("reduce_window > add > log", False),
-            ("add", False),
+            ("reduce_window > add", True, True),
+            ("atanh > real > constant > reduce_window > add", True, False),
+            ("reduce_window > constant > add", True, True),
+            ("reduce_window > add > log", False, True),
+            ("exp > reduce_window > add > constant > log", False, False),
+            ("exp > reduce_window > log > add", False, False),
+            ("add", False, False),
         ],
     )
-    def test_three_dots_stand_for_any_ops_before_the_others(self, ops: str, fits_it: bool) -> None:
+    def test_three_dots_stand_for_any_other_ops(self, ops: str, before: bool, behind: bool) -> None:
         rest = "F32 | WorkerDied in hlo_computation.cc | only jax"
-        assert fits(f"... > reduce_window > add | {rest}", f"{ops} | {rest}") is fits_it
+        assert fits(f"... > reduce_window > add | {rest}", f"{ops} | {rest}") is before
+        assert fits(f"reduce_window > add > ... | {rest}", f"{ops} | {rest}") is behind
+        around = "reduce_window > add" in ops.replace(" > constant", "")
+        assert fits(f"... > reduce_window > add > ... | {rest}", f"{ops} | {rest}") is around
 
     def test_a_rule_that_matches_nothing_is_stale_where_its_build_took_part(self) -> None:
         met = Known("0001-x", (EXP_LOG, "Log | F32 | expected inf, got * | every lane"), ALWAYS, ("cpu, PJRT 0.81, *",))

@@ -82,6 +82,12 @@ def test_the_check_that_failed_names_a_death(pool: Pool) -> None:
     assert finding.signature == "Negate | F64 | WorkerDied in shape_util.cc | only wrong"
 
 
+def test_a_signal_names_a_death_without_words(pool: Pool) -> None:
+    suspect = suspect_of(Failing(), chain(Exp, Negate), Verdict.CRASH)
+    finding, _ = to_finding(suspect, pool, (), programs=1, also=())
+    assert finding.signature == "Negate | F64 | WorkerDied by SIGABRT | only wrong"
+
+
 def test_a_death_of_another_check_is_another_one(pool: Pool) -> None:
     executor = Failing(file="xla/shape_util.cc", file_alone="xla/layout.cc")
     suspect = suspect_of(executor, chain(Exp, Negate), Verdict.CRASH)
