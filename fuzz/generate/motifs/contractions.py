@@ -247,6 +247,25 @@ def chained_dots(g: Growth) -> None:
         contract(g, first)
 
 
+def _reads_extents_of_a_dot(case: Case) -> bool:
+    """Whether a Reshape reads extents of a contraction, and elements of another value."""
+    return any(
+        isinstance(ins.op, ops.Reshape)
+        and any((made := maker(case.program, slot)) and made.op.name == "DotGeneral" for slot in ins.input_slots[1:])
+        for ins in case.program.instructions
+    )
+
+
+@motif(2, 2, _reads_extents_of_a_dot, ops.DotGeneral, ops.Reshape)
+def extents_of_a_dot(g: Growth) -> None:
+    """Elements in the shape of a contraction, of which nothing else is read."""
+    dot = dot_of(g, *g.choices.choose((("mk", "kn"), ("mk", "nk"), ("mpk", "kn"), ("mka", "kna"))))
+    if dot is None or not g.config.dim_exprs:
+        return
+    x = g.typed(dot.dtype, shape_of(dot)[::-1])
+    g.apply(ops.Reshape(tuple(InputDim(1, axis) for axis in range(dot.ndim))), x, dot)
+
+
 # --- structure --------------------------------------------------------------------------------------------------------
 
 
