@@ -75,14 +75,13 @@ PREPARED: dict[str, tuple[str, tuple[int, ...]]] = {
     "HouseholderQrQColumns": _FACTORED,
 }
 _PORTABLE = tuple(MATRICES)[:2]
-#: Ops with settings come more often: each is more to see; and one that nothing else shows.
-_NAMES: Weighted[str] = Weighted(
-    [(name, 4 + len(linalg.OPS[name].config) + 4 * (name == "HouseholderQrFromFactors")) for name in MATRICES]
-)
+#: Ops with settings come more often: each is more to see; and two of which nothing else shows what they are alone in.
+_ALONE = ("HouseholderQrFromFactors", "RankRevealingQr")
+_NAMES: Weighted[str] = Weighted([(name, 4 + len(linalg.OPS[name].config) + 4 * (name in _ALONE)) for name in MATRICES])
 _SIZES: Weighted[int] = Weighted([(3, 20), (2, 25), (1, 12), (4, 18), (5, 10), (7, 5), (8, 4), (6, 4), (0, 4)])
 _BATCHES: Weighted[Shape] = Weighted([((), 60), ((2,), 20), ((1,), 5), ((3, 2), 6), ((0,), 3), ((5,), 6)])
 #: What a rank is held to: of both thresholds the larger one counts, so that they are often of one size.
-_THRESHOLDS = {"rtol": (0.375, 2.0**-10), "atol": (0.75, 0.0)}
+_THRESHOLDS = {"rtol": (0.375, 2.0**-10, 0.0), "atol": (0.75, 0.0)}
 #: Exponents of two by which matrices are scaled for their determinants to leave the range, and the instructions that it takes.
 _DETERMINANT, _SCALED = {DType.F32: 70.0, DType.F64: 520.0}, 4
 #: A guess: inputs are at most about 10 in magnitude, and hardly any solution is much larger.
@@ -198,7 +197,8 @@ def _otherwise(name: str, key: str, config: Mapping[str, Any]) -> Any:
     if key == "gauge":
         return gauge if value == "Raw" else "Raw"
     if key in _THRESHOLDS:
-        return next(other for other in _THRESHOLDS[key] if other != value)
+        known = _THRESHOLDS[key]
+        return known[(known.index(value) + 1) % len(known)]
     return not value if isinstance(value, bool) and key != "left_side" else value
 
 
