@@ -45,5 +45,5 @@ def lacking(error: TenferroError) -> TenferroError:
     """The error of an executor that was given a module; `UnsupportedOp` with its words where it lacks what is in there."""
     lacks = isinstance(error, PjrtCall) and error.code in _LACKING_CODES
     lacks = lacks or (isinstance(error, PjrtCall | EngineFault) and _LACKS.search(str(error)) is not None)
-    lacks = lacks or (isinstance(error, WorkerDied) and _ENDS_FOR_LACK.search(str(error)) is not None)
+    lacks = lacks or (isinstance(error, WorkerDied) and _ENDS_FOR_LACK.search(error.last_words) is not None)
     return UnsupportedOp(op="module", reason=" ".join(str(error).split())) if lacks else error

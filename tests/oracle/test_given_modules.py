@@ -12,8 +12,9 @@ from oracle.enclosure import XLA, enclose
 from oracle.judge import Reference, judge
 from oracle.peers import Execution, Executor, NativeExecutor, Pool, attempt_source
 from oracle.peers.errors import EngineFault
+from oracle.peers.given import lacking
 from oracle.verdict import Verdict
-from tenferro_ref.errors import UnsupportedOp
+from tenferro_ref.errors import UnsupportedOp, WorkerDied
 from tenferro_ref.stablehlo import Source
 from tests.libraries import module_or_skip
 from tests.plugins import plugin_or_skip
@@ -238,3 +239,10 @@ def test_memory_of_a_donated_argument_may_be_reused(pool: Pool) -> None:
         for _ in range(2):
             result = pool.make(name).run_source(source, [np.arange(4, dtype=np.float32)])
             assert result.outputs[0].tolist() == [0, 2, 4, 6]
+
+
+@pytest.mark.parametrize("words", ["Unsupported op: %2 = stablehlo.real_dynamic_slice ", "out of memory: "])
+def test_a_process_that_ends_for_lack_of_an_operation_lacks_it_however_long_its_words(words: str) -> None:
+    """The error shows the end of the last line alone; what says why is at its beginning."""
+    error = WorkerDied(worker="interpreter", how="signal SIGABRT", stderr_tail=f"LLVM ERROR: {words}{'x' * 300}\n")
+    assert isinstance(lacking(error), UnsupportedOp) is words.startswith("Unsupported op")
