@@ -11,6 +11,8 @@ from tenferro_ref.errors import WorkerDied
 
 #: A place in a C++ library, as its failed checks name it.
 _SOURCE = re.compile(r"\b(\w+\.(?:cc|cpp|h)):\d")
+#: What a library logs that is not fatal: a process may end behind such a line for another reason.
+_LOGGED = re.compile(r"[IWE]\d{4} ")
 
 
 def value_class(words: str) -> str:
@@ -38,7 +40,7 @@ def how_of(answer: Answer) -> str:
 def _cause(error: Mapping[str, Any]) -> str:
     how = str(error.get("how", ""))
     words = WorkerDied(worker="", how=how, stderr_tail=str(error.get("stderr_tail", ""))).last_words
-    if file := _SOURCE.search(words):
+    if not _LOGGED.match(words) and (file := _SOURCE.search(words)):
         return f" in {file[1]}"
     return f" by {how.removeprefix('signal ')}" if how.startswith("signal ") else ""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from fuzz.findings.alike import how_of
 from fuzz.findings.suspect import Suspect
 from fuzz.findings.triage import to_finding
 from oracle.case import Case
@@ -86,6 +87,13 @@ def test_a_signal_names_a_death_without_words(pool: Pool) -> None:
     suspect = suspect_of(Failing(), chain(Exp, Negate), Verdict.CRASH)
     finding, _ = to_finding(suspect, pool, (), programs=1, also=())
     assert finding.signature == "Negate | F64 | WorkerDied by SIGABRT | only wrong"
+
+
+def test_what_is_logged_before_a_death_does_not_name_it() -> None:
+    tail = "I0000 00:00:1795842536.641195 18117 rsqrt.cc:179] Falling back to 1 / sqrt(x)"
+    error = WorkerDied(worker="x", how="signal SIGSEGV", stderr_tail=tail)
+    answer = Answer("x", Verdict.CRASH, reason=f"{error.kind}: {error}", error=error.to_json())
+    assert how_of(answer) == "WorkerDied by SIGSEGV"
 
 
 def test_a_death_of_another_check_is_another_one(pool: Pool) -> None:
