@@ -75,7 +75,7 @@ PREPARED: dict[str, tuple[str, tuple[int, ...]]] = {
     "HouseholderQrQColumns": _FACTORED,
 }
 _PORTABLE = tuple(MATRICES)[:2]
-#: Ops with settings come more often: each is more to see; and two of which nothing else shows what they are alone in.
+#: Ops with settings come more often, since each setting is more to see; so do these two, whose results no other op gives.
 _ALONE = ("HouseholderQrFromFactors", "RankRevealingQr")
 _NAMES: Weighted[str] = Weighted([(name, 4 + len(linalg.OPS[name].config) + 4 * (name in _ALONE)) for name in MATRICES])
 _SIZES: Weighted[int] = Weighted([(3, 20), (2, 25), (1, 12), (4, 18), (5, 10), (7, 5), (8, 4), (6, 4), (0, 4)])
