@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -112,7 +113,7 @@ def to_finding(
         program_json=dumps(case.program),
         stablehlo=module_or_reason(case),
         inputs=tuple(
-            (f"in{i}: {type_}", np.array2string(a, threshold=_ROWS, separator=", ", floatmode="unique"))
+            (f"in{i}: {type_}", printed(a))
             for i, (type_, a) in enumerate(zip(case.program.input_types, case.inputs, strict=True))
         ),
         values=value_rows(suspect.executor, case) if answer.verdict is Verdict.MISMATCH else (),
@@ -123,6 +124,12 @@ def to_finding(
         primal_text="" if case.derivation is None else print_program(case.derivation.primal),
     )
     return replace(finding, known=match(finding, known)), case
+
+
+def printed(array: Array) -> str:
+    """The elements of an array in the manner of NumPy; of more than `_ROWS` those at the edges, fewer where there are many axes."""
+    edge = next((e for e in (3, 2) if prod(min(n, 2 * e) for n in array.shape) <= _ROWS), 1)
+    return np.array2string(array, threshold=_ROWS, edgeitems=edge, separator=", ", floatmode="unique")
 
 
 def recognise(suspect: Suspect, pool: Pool, known: tuple[Known, ...], budget_seconds: float) -> tuple[str, Case]:

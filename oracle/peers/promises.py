@@ -6,12 +6,13 @@ A promise that is broken is an `Internal` error, which no case has due.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
 from oracle.peers.layouts import data_of, memory_of
-from tenferro_ref.dims import evaluate, expr_of
+from tenferro_ref.dims import evaluate, is_exact
 from tenferro_ref.errors import (
     Internal,
     InvalidArgument,
@@ -21,7 +22,10 @@ from tenferro_ref.errors import (
     ShapeMismatch,
     TenferroError,
 )
+from tenferro_ref.extensions.family import family_of
+from tenferro_ref.ops import Extension
 from tenferro_ref.program import ExecProgram
+from tenferro_ref.program.guards import ShapeGuard
 from tenferro_ref.tensor import Array, Tensor, same_bits, type_of
 
 Inputs: TypeAlias = Sequence[Tensor | Array]
@@ -125,25 +129,43 @@ def _wrong_inputs(program: ExecProgram, inputs: Sequence[Array]) -> Iterator[tup
     if inputs[-1].ndim and isinstance(declared[-1], int):
         longer = np.zeros((*inputs[-1].shape[:-1], inputs[-1].shape[-1] + 1), inputs[-1].dtype)
         yield "an axis that is too long", [*inputs[:-1], longer], (ShapeMismatch, *(_GUARD if guarded else ()))
+    if program.is_static:
+        return
+    larger = _larger(program, inputs)
     for guard in program.shape_guards:
-        yield from _breaking(program, guard.lhs, guard.rhs, inputs)
+        if (arrays := next((a for a in larger if _breaks(guard, a)), None)) is not None:
+            yield f"extents of which {guard.lhs} is not {guard.rhs}", arrays, _GUARD
+    if (arrays := next((a for a in larger if _contradicts(program, a)), None)) is not None:
+        yield f"shapes {', '.join(str(a.shape) for a in arrays)}, which an extension does not take", arrays, _GUARD
 
 
-def _breaking(
-    program: ExecProgram, lhs: object, rhs: object, inputs: Sequence[Array]
-) -> Iterator[tuple[str, list[Array], Refused]]:
-    """Inputs at which two extents that must be equal are not: one symbol of them is larger by one."""
+def _larger(program: ExecProgram, inputs: Sequence[Array]) -> list[list[Array]]:
+    """For each symbol zeros of the shapes that the inputs have where it is larger by one."""
     symbols = {e for t in program.input_types for e in t.shape if not isinstance(e, int)}
-    for symbol in sorted(symbols, key=str):
-        shapes = [
-            tuple(n + (e == symbol) for e, n in zip(t.shape, a.shape, strict=True))
+    return [
+        [
+            np.zeros([n + (e == symbol) for e, n in zip(t.shape, a.shape, strict=True)], a.dtype)
             for t, a in zip(program.input_types, inputs, strict=True)
         ]
-        try:
-            broken = evaluate(expr_of(lhs), shapes) != evaluate(expr_of(rhs), shapes)  # type: ignore[arg-type]
-        except InvalidArgument:
-            continue
-        if broken:
-            arrays = [np.zeros(shape, a.dtype) for shape, a in zip(shapes, inputs, strict=True)]
-            yield f"extents of which {lhs} is not {rhs}", arrays, _GUARD
-            return
+        for symbol in sorted(symbols, key=str)
+    ]
+
+
+def _breaks(guard: ShapeGuard, arrays: Sequence[Array]) -> bool:
+    shapes = [a.shape for a in arrays]
+    try:
+        return evaluate(guard.lhs, shapes) != evaluate(guard.rhs, shapes)
+    except InvalidArgument:
+        return False
+
+
+def _contradicts(program: ExecProgram, arrays: Sequence[Array]) -> bool:
+    """Whether the first rule that does not hold of these shapes is one about exact extents that its family has guards for."""
+    given = tuple(map(type_of, arrays))
+    resolved = replace(program.to_graph(), input_types=given, symbols=()).at(given)
+    if not isinstance(resolved.error, ShapeMismatch):
+        return False
+    instruction, types = program.instructions[resolved.count], program.slot_types
+    if not isinstance(instruction.op, Extension) or family_of(instruction.op).require_equal is None:
+        return False
+    return all(is_exact(extent) for slot in instruction.input_slots for extent in types[slot].shape)

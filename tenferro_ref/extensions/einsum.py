@@ -10,7 +10,7 @@ another path is another op (SEMANTICS C.1).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from string import ascii_letters
 from typing import Any, Literal, TypeVar
 
@@ -64,7 +64,9 @@ class Equation:
 
 
 def parse(op: ops.Extension) -> Equation:
-    """The equation of an op of this family; labels that NumPy does not take get other letters.
+    """The equation of an op of this family, its labels named in the order in which they first occur.
+
+    Names mean nothing, but NumPy sums in an order that follows from them, and takes no others than letters of ASCII.
 
     Raises
     ------
@@ -78,22 +80,19 @@ def parse(op: ops.Extension) -> Equation:
     if not arrow or ">" in output:
         reject(op, f"{text!r} is not of the form 'ij,jk->ik'", "equation")
     inputs = tuple(left.split(","))
-    equation = Equation(inputs, output, _steps(op, config["path"], len(inputs)))
-    labels = {*"".join(equation.inputs), *output}
+    path = _steps(op, config["path"], len(inputs))
+    labels = dict.fromkeys("".join((*inputs, output)))
     for label in sorted(labels):
         if not label.isalpha():
             what = "an ellipsis is not supported" if label == "." else f"{label!r} is no label: labels are letters"
             reject(op, what, "equation")
     for label in output:
-        if all(label not in labels for labels in equation.inputs):
+        if all(label not in part for part in inputs):
             reject(op, f"output label {label!r} is in no operand", "equation")
     if len(labels) > MAX_LABELS:
         reject(op, f"{len(labels)} labels; at most {MAX_LABELS} are supported", "equation")
-    if not text.isascii():
-        renamed = str.maketrans(dict(zip(sorted(labels), ascii_letters, strict=False)))
-        parts = tuple(part.translate(renamed) for part in equation.inputs)
-        equation = replace(equation, inputs=parts, output=output.translate(renamed))
-    return equation
+    named = str.maketrans(dict(zip(labels, ascii_letters, strict=False)))
+    return Equation(tuple(part.translate(named) for part in inputs), output.translate(named), path)
 
 
 def _steps(op: ops.Extension, steps: list[Any], operands: int) -> tuple[tuple[int, ...], ...]:

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
@@ -124,6 +124,19 @@ def test_any_equation(case):
     output = equation.split("->")[1]
     if len(set(output)) == len(output) and all(x.dtype == got.dtype for x in arrays):
         np.testing.assert_array_equal(got, np.einsum(equation, *arrays))
+
+
+@pytest.mark.parametrize("equation", ["iJiJ,Jik->k", "ijm,jimk->k", "ab,cab,dcb->d"])
+def test_other_names_of_labels_give_the_same_bits(equation):
+    rng = np.random.default_rng(7)
+    labels = sorted({a for a in equation if a.isalpha()})
+    shapes = [[2 + ord(a) % 3 for a in part] for part in equation.split("->")[0].split(",")]
+    arrays = [(rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(np.complex64) for shape in shapes]
+    (want,) = run(lambda *v: einsum.einsum(equation, *v), *arrays)
+    for names in permutations("aBxYß"[: len(labels)]):
+        renamed = equation.translate(str.maketrans(dict(zip(labels, names, strict=True))))
+        (got,) = run(lambda *v, text=renamed: einsum.einsum(text, *v), *arrays)
+        assert same_bits(got, want), renamed
 
 
 @given(st.integers(3, 7), st.integers(0, 10**6))

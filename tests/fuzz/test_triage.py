@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 import pytest
 
 from fuzz.findings.alike import value_class
 from fuzz.findings.suspect import Suspect, inspect
-from fuzz.findings.triage import to_finding
+from fuzz.findings.triage import printed, to_finding
 from oracle.attribution import EVERY_LANE, UNCLEAR
 from oracle.case import Case
 from oracle.given_case import given_case
@@ -281,3 +283,8 @@ def test_what_is_wrong_inside_a_decomposition_is_no_output() -> None:
     with contextlib.closing(Pool()) as pool:
         suspect = inspect(NativeExecutor(), case, staged, pool)
     assert suspect.case is case
+
+
+@pytest.mark.parametrize(("shape", "numbers"), [((64,), 64), ((65,), 6), ((9, 9), 36), ((1, 2, 2, 2, 8, 8, 8), 64)])
+def test_a_report_shows_few_elements_of_a_large_array(shape: tuple[int, ...], numbers: int) -> None:
+    assert len(re.findall(r"\d+", printed(np.arange(prod(shape)).reshape(shape)))) == numbers

@@ -18,6 +18,7 @@ from oracle.verdict import Verdict
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import Internal, UsageError
 from tenferro_ref.extensions.einsum import einsum
+from tenferro_ref.extensions.family import Family
 from tenferro_ref.program import ExecProgram, GraphBuilder, Program, records, to_exec
 from tenferro_ref.program.guards import ShapeGuard
 from tenferro_ref.runtime import GraphExecutor
@@ -119,6 +120,13 @@ def test_what_is_not_refused_is_found(case: Case, monkeypatch: pytest.MonkeyPatc
 def test_a_guard_that_is_not_checked_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ShapeGuard, "check", lambda self, shapes: None)
     assert "ShapeMismatch" in observed(configured(warm=True), guarded())
+
+
+def test_a_guard_that_is_not_stated_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = guarded()
+    monkeypatch.setattr(Family, "equal_extents", lambda self, op, operands: ())
+    assert not to_exec(case.program).shape_guards
+    assert "which an extension does not take" in observed(configured(warm=True), case)
 
 
 def test_another_error_than_the_documented_one_is_found() -> None:

@@ -63,6 +63,7 @@ _OFTEN: dict[str, int] = {
     "Qr": 3, "Lu": 3, "TriangularSolve": 4, "Svd": 4, "LuSolvePrepared": 4, "FullPivLuSolve": 2, "FullPivLu": 2,
     "SignDetFromLuFactor": 2, "LogAbsDetFromLuFactor": 2, "Cholesky": 2, "Solve": 2, "irfft": 3, "rfft": 2, "einsum": 4,
     "Scatter": 4, "Gather": 3, "Pad": 2, "PadToMatch": 2, "BroadcastInDim": 3, "Transpose": 2, "DotGeneral": 8, "ReduceProd": 4, "Add": 2, "EighVals": 2, "Eigh": 2, "SvdVals": 2, "ReduceMax": 2, "Slice": 3, "ExtractDiag": 2, "EmbedDiag": 2, "Abs": 2, "Pow": 2,
+    "Concatenate": 2,
 }  # fmt: skip
 #: Axes that an operand should have for a rule to have something to do: of a contraction, several of each kind.
 _AXES: dict[Any, int] = {
@@ -79,6 +80,8 @@ _ELEMENTS, _MATRIX = 32, 20
 _TIMES = 3
 #: Instructions of a program at most, and the bytes of decisions beside those of header and genes.
 _ROOM, _DECISIONS = 20, 24
+#: Ops whose rules give each operand a part of the cotangent, which operands without a tangent must not disturb.
+_PARTED = (ops.Concatenate, ops.DynamicUpdateSlice, ops.Scatter, ops.Select, ops.Clamp)
 #: Room that the op takes, with what its operands need and its reader.
 _LEEWAY = 6
 #: Ops whose rules depend on what becomes of a start outside the bounds.
@@ -172,7 +175,7 @@ def primal(config: Config, entry: Entry, round_: int, stream: Stream) -> Case:
     whole = key is ops.Pow and dtype.is_float and decisions.chance(40)
     _grow(g, key, dtype, genes, decisions, number, whole)
     _set_values(g, key, decisions, whole)
-    return _partly_still(g.case(), g.config, decisions)
+    return _partly_still(g.case(), g.config, decisions, 60 if key in _PARTED else 20)
 
 
 def _grow(
@@ -313,11 +316,11 @@ def _set_values(g: Growth, key: Any, decisions: Choices, whole: bool) -> None:
             g.recipes[slot] = recipe._replace(kind=kind)
 
 
-def _partly_still(case: Case, config: Config, decisions: Choices) -> Case:
-    """The case, or in a fifth of all cases one of its inputs made of integers, so that an operand has no tangent."""
+def _partly_still(case: Case, config: Config, decisions: Choices, percent: float) -> Case:
+    """The case, or in so many of a hundred cases one of its inputs made of integers, so that an operand has no tangent."""
     program, integers = case.program, [d for d in (DType.I64, DType.I32) if d in config.dtypes]
     moving = [i for i, t in enumerate(program.input_types) if t.dtype in INEXACT and t.rank]
-    if not (decisions.chance(20) and len(moving) > 1 and integers and usable(ops.Convert, config)):
+    if not (decisions.chance(percent) and len(moving) > 1 and integers and usable(ops.Convert, config)):
         return case
     number, dtype = decisions.choose(moving), integers[0]
     builder = GraphBuilder(program.name, program.policy, symbols=program.symbols)

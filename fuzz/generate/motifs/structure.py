@@ -19,22 +19,25 @@ from tenferro_ref.ops import ARITHMETIC
 
 
 def _keeps_an_alias(case: Case) -> bool:
-    """Whether arithmetic reads a sum of real numbers that has a conjugate, which is the sum itself."""
+    """Whether arithmetic, which other arithmetic follows, reads a sum of real numbers that has a conjugate, which is the sum itself."""
     sums = {
         i.input_slots[0] for i in case.program.instructions
         if i.op.name == "Conj" and case.program.slot_types[i.input_slots[0]].dtype.is_float
         and (m := maker(case.program, i.input_slots[0])) and m.op.name == "Add"
     }  # fmt: skip
-    return any(type(i.op) in ARITHMETIC and not sums.isdisjoint(i.input_slots) for i in case.program.instructions)
+    arithmetic = [i for i in case.program.instructions if type(i.op) in ARITHMETIC]
+    read = {slot for i in arithmetic for slot in i.input_slots}
+    return any(not sums.isdisjoint(i.input_slots) and i.output_slots[0] in read for i in arithmetic)
 
 
-@motif(3, 2, _keeps_an_alias, ops.Add, ops.Conj, *ARITHMETIC)
+@motif(4, 2, _keeps_an_alias, ops.Add, ops.Conj, *ARITHMETIC)
 def beside_an_alias(g: Growth) -> None:
     """A sum of real numbers, its conjugate, and arithmetic that may take the sum's memory while the conjugate is still to be read."""
     x = g.operand([d for d in g.dtypes_of(ops.Conj) if d.is_float])
     total = g.apply(ops.Add(), x, g.like(x))
     same, op = g.apply(ops.Conj(), total), g.choices.choose([op for op in ARITHMETIC if x.dtype in g.dtypes_of(op)])
-    g.give(same, g.apply(op(), total, g.like(x)))
+    # an output has memory of its own: what takes the sum's is a link in the middle
+    g.give(same, g.apply(ops.Add(), g.apply(op(), total, g.like(x)), g.like(x)))
 
 
 def _crosses_shapes(case: Case) -> bool:

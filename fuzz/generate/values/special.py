@@ -61,7 +61,9 @@ def _specials(dtype: DType) -> Array:
     largest, tiny, least = float(info.max), float(info.smallest_normal), float(info.smallest_subnormal)
     if dtype.is_complex:
         parts = [0.0, 1.0, -1.0, -0.0, np.inf, -np.inf, np.nan, largest]
-        return np.array([complex(a, b) for b in parts for a in parts], dtype.numpy)
+        # of such parts the squares overflow or vanish, not the moduli
+        far = [(largest / 4, largest / 4), (-largest / 4, 1.0), (4 * tiny, -4 * tiny), (0.0, 4 * tiny)]
+        return np.array([*(complex(a, b) for b in parts for a in parts), *(complex(*z) for z in far)], dtype.numpy)
     plain = [0.0, 1.0, -0.0, -1.0, np.nan, np.inf, -np.inf, largest, -largest]
     small = [tiny, -tiny, tiny - least, least, -least, 2 * tiny, float(info.eps), float(info.epsneg)]
     array = np.array([*plain, *small, 2.0, 0.5, largest / 2, 1 + float(info.eps)], dtype.numpy)
