@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +108,20 @@ class Tensor:
 
     def __repr__(self) -> str:
         return f"Tensor({self.type})"
+
+
+def listed(program: str, inputs: object) -> list[Any]:
+    """The inputs of a program; an array alone is none of them, but would be taken for its rows.
+
+    Raises
+    ------
+    InvalidArgument
+        They are no sequence.
+    """
+    if isinstance(inputs, Sequence) and not isinstance(inputs, str | bytes):
+        return list(inputs)
+    detail = f"expected a list of arrays, one for each input of the program, got {type(inputs).__name__}"
+    raise InvalidArgument(op=program, argument="inputs", detail=detail)
 
 
 def column_major(array: Array) -> Array:

@@ -30,6 +30,7 @@ from tenferro_ref.pjrt.transfer import (
     spec_of_buffer,
 )
 from tenferro_ref.placement import HOST
+from tenferro_ref.tensor import listed
 
 _EXECUTE = "LoadedExecutable_Execute"
 _EXECUTE_ARGS = abi.ARGS[_EXECUTE]
@@ -111,13 +112,14 @@ class Executable(Handle):
         PjrtCall
             If the plugin fails, if its results are not of the announced types, or if this executable is closed.
         """
-        specs = [spec_of_array(x) if isinstance(x, np.ndarray) else self._refuse(i, x) for i, x in enumerate(inputs)]
+        arrays = listed(self.name, inputs)
+        specs = [spec_of_array(x) if isinstance(x, np.ndarray) else self._refuse(i, x) for i, x in enumerate(arrays)]
         self._check(tuple(specs))
         destroy = self._api.destroy
         arguments: list[int] = []
         outputs: list[int] = []
         try:
-            for upload, x in zip(self._uploads, inputs, strict=True):
+            for upload, x in zip(self._uploads, arrays, strict=True):
                 arguments.append(upload(x))
             outputs, done = self._launch(arguments, self._donate)
             try:
@@ -147,7 +149,7 @@ class Executable(Handle):
         PjrtCall
             If the plugin refuses at once, if its results are not of the announced types, or a buffer or this executable is closed.
         """
-        for i, buffer in enumerate(buffers):
+        for i, buffer in enumerate(listed(self.name, buffers)):
             if not isinstance(buffer, Buffer) or buffer.client is not self.client or buffer.device:
                 self.client.placements[0].admit(self.name, f"input {i}", buffer)
         self._check(tuple(buffer.spec for buffer in buffers))

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tenferro_ref.errors import InvalidArgument, InvalidCompiledGraph
 from tenferro_ref.ops import TensorType
-from tenferro_ref.program import ExecProgram
+from tenferro_ref.program import ExecProgram, Program
 from tenferro_ref.runtime.backend import NumpyBackend, TensorBackend
 from tenferro_ref.runtime.contraction import contractions_in
 from tenferro_ref.runtime.fusion import plan_fusion
 from tenferro_ref.runtime.run import Plan, PlannedSegment, Run, Settings, check_peak, fits_memory, materialize
 from tenferro_ref.runtime.segment import Segment, segment_exec_program
-from tenferro_ref.tensor import Array, Tensor, type_of
+from tenferro_ref.tensor import Array, Tensor, listed, type_of
 
 #: The engine fuses elementwise runs from this many elements on.
 FUSION_THRESHOLD = 16384
@@ -73,8 +74,10 @@ class GraphExecutor:
 
         Raises
         ------
+        InvalidArgument
+            The program is none, or the inputs are no sequence of arrays.
         InvalidCompiledGraph
-            The program is malformed, or the inputs do not fit it.
+            The program is a graph, or malformed, or the inputs do not fit it.
         ShapeConstraintViolation, ShapeConstraintEvaluation
             The inputs break a shape guard of the program.
         ValidationError
@@ -102,13 +105,14 @@ class GraphExecutor:
         return segment_exec_program(program, decline_reused=self.decline_reused)
 
     def _run(self, program: ExecProgram, inputs: Sequence[Tensor | Array]) -> Run:
-        arrays = [materialize(x) for x in inputs]
+        arrays = [materialize(x) for x in listed("program", inputs)]
         types = tuple([type_of(a) for a in arrays])
         if self._last is None or self._last.program is not program or self._last.inputs != types:
             self._last = self._plan(program, types)
         return Run(self.settings, self._last, arrays)
 
     def _plan(self, program: ExecProgram, inputs: tuple[TensorType, ...]) -> Plan:
+        _check_kind(program)
         self.settings.backend.check(program)
         resolved = program.at(inputs)
         types = resolved.types
@@ -128,3 +132,12 @@ class GraphExecutor:
         direct = self.settings.backend.contraction is not None
         contractions = contractions_in(program, results, types) if direct else {}
         return Plan(program, inputs, types, tuple(results), tuple(segments), contractions)
+
+
+def _check_kind(program: object) -> None:
+    if not isinstance(program, Program):
+        raise InvalidArgument("program", "program", f"expected an exec program, got {type(program).__name__}")
+    if program.kind != "exec":
+        raise InvalidCompiledGraph(
+            detail="a graph, which is compiled before it is executed: `compile_std_to_exec`, or without passes `to_exec`"
+        )

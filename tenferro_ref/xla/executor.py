@@ -15,7 +15,7 @@ from tenferro_ref.pjrt import Buffer, Client, DiskCache, Executable, ExecutableC
 from tenferro_ref.pjrt.transfer import TensorSpec
 from tenferro_ref.program import LoweringView, Program, normal_form
 from tenferro_ref.stablehlo import lower_to_stablehlo
-from tenferro_ref.tensor import Array, Tensor
+from tenferro_ref.tensor import Array, Tensor, listed
 
 
 class XlaExecutor(ExecutableCache):
@@ -86,7 +86,7 @@ class XlaExecutor(ExecutableCache):
         PjrtCall
             The plugin failed.
         """
-        arrays = [Tensor.of(x).data for x in inputs]
+        arrays = [Tensor.of(x).data for x in listed(program.name or "program", inputs)]
         return self._executable(program, [(DType.of(x), x.shape) for x in arrays]).run(arrays)
 
     def execute(self, program: Program, buffers: Sequence[Buffer]) -> list[Buffer]:
@@ -99,7 +99,7 @@ class XlaExecutor(ExecutableCache):
         TenferroError
             As `run_many_with_inputs`.
         """
-        for i, buffer in enumerate(buffers):
+        for i, buffer in enumerate(listed(program.name or "program", buffers)):
             self.client.placements[0].admit(program.name or "program", f"input {i}", buffer)
         return self._executable(program, [buffer.spec for buffer in buffers]).execute(buffers)
 

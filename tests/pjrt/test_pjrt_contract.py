@@ -238,12 +238,22 @@ def test_executables_are_kept_by_code_options_and_types_and_the_oldest_is_freed(
         ([X, Y.T], r"input 1: expected F32\[2,3\], got F32\[3,2\]"),
         ([X.view(np.int32), Y], r"input 0: expected F32\[2,3\], got I32\[2,3\]"),
         ([X, [[0.0] * 3] * 2], "input 1: expected a NumPy array, got list"),
+        (X, "inputs: expected a list of arrays, one for each input of the program, got ndarray"),
+        (3, "expected a list of arrays, one for each input of the program, got int"),
     ],
 )
 def test_inputs_that_do_not_fit(fake_client: MakeClient, inputs: list[np.ndarray], detail: str) -> None:
     executable = compiled(fake_client("execute_abort"))
     with pytest.raises(InvalidArgument, match=detail):
         executable.run(inputs)
+
+
+def test_buffers_are_no_single_one(fake_client: MakeClient) -> None:
+    client = fake_client("execute_abort")
+    with pytest.raises(
+        InvalidArgument, match=r"expected a list of arrays, one for each input of the program, got Buffer"
+    ):
+        compiled(client).execute(client.put(X))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("dtype", ["longdouble", "S3", "O", ">f4"])

@@ -78,6 +78,14 @@ def test_inputs_that_do_not_fit():
     raises_on_both(ShapeMismatch, program, [X.T])
     raises_on_both(InvalidCompiledGraph, program, [X.astype(np.float16)], "F16")
     raises_on_both(InvalidArgument, program, [X.astype(">f8")])
+    for alone in (X, 3, None, "X"):
+        raises_on_both(InvalidArgument, program, alone, "expected a list of arrays")
+
+
+def test_what_is_no_exec_program():
+    b = GraphBuilder()
+    raises_on_both(InvalidCompiledGraph, b.build(-b.input("F64", (2, 3))), [X], "a graph, which is compiled before")
+    raises_on_both(InvalidArgument, "graph", [X], "expected an exec program, got str")
 
 
 def test_reading_a_slot_before_it_is_written():

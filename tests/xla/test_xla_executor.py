@@ -57,6 +57,13 @@ def test_run_with_inputs(executor: XlaExecutor) -> None:
     np.testing.assert_array_equal(executor.run_with_inputs(to_exec(affine()), [Tensor.of(x), w]), x @ w + 1)
 
 
+@pytest.mark.parametrize("alone", [np.zeros((2, 3)), 3])
+def test_inputs_are_a_list(untouched: XlaExecutor, alone: object) -> None:
+    for takes_inputs in (untouched.run_with_inputs, untouched.execute):
+        with pytest.raises(InvalidArgument, match="expected a list of arrays"):
+            takes_inputs(affine(), alone)  # type: ignore[arg-type]
+
+
 def test_strided_inputs_and_many_outputs(executor: XlaExecutor) -> None:
     b = GraphBuilder()
     x, y = b.input("F32", (2, 3, 4)), b.input("F32", (2, 4, 3))
