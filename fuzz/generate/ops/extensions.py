@@ -102,11 +102,18 @@ def _shared(g: Growth, extents: dict[str, int]) -> str:
 
 
 def _output(g: Growth, extents: dict[str, int], operands: list[str]) -> str:
-    """Some of the labels in any order; now and then one of them twice, which embeds a diagonal, or those that need not be written."""
+    """Some of the labels in any order; now and then one of them twice, which embeds a diagonal, or those that need not be written.
+
+    These are the labels that occur once, and before them a label of several operands for which an ellipsis may stand.
+    """
     choices, known = g.choices, list(extents)
     once = [label for label, n in sorted(Counter("".join(operands)).items()) if n == 1][: g.max_rank]
-    if choices.chance(20) and volume([extents[label] for label in once]) <= g.limit:
-        return "".join(once)
+    if choices.chance(30):
+        shared = [label for label in known if label not in once and all(part.count(label) < 2 for part in operands)]
+        if shared and len(once) < g.max_rank and choices.chance(50):
+            once.insert(0, choices.choose(shared))
+        if volume([extents[label] for label in once]) <= g.limit:
+            return "".join(once)
     kept = [known[i] for i in choices.permutation(len(known)) if not choices.chance(45)][: g.max_rank]
     while volume([extents[label] for label in kept]) > g.limit:
         kept.remove(max(kept, key=extents.__getitem__))

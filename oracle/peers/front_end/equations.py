@@ -30,11 +30,18 @@ def spelled(equation: Equation, operands: Sequence[Value], draw: int) -> Value:
         text, places = order
         return tn.einsum(_spaced(_short(text, equation.output), draw), *(operands[i] for i in places))
     short = _short(",".join(equation.inputs), equation.output)
-    runs = [run for run in _runs(equation) if run or draw % 4 == 0] if _equal_extents(equation, operands) else []
-    implied = "->" not in short and (way == 2 or len(equation.output) > 1)  # in few programs these have an order
+    output, runs = equation.output, list(_runs(equation)) if _equal_extents(equation, operands) else []
+    # few programs have an output that is not written and has an order, of labels alone or behind those of an ellipsis
+    begins = [run for run in runs if run and output.startswith(run) and run != output]
+    ordered = [run for run in begins if "->" not in _dotted(equation, run, 0)]
+    if ordered and way == 3:
+        return _covered(equation, operands, ordered[draw // 4 % len(ordered)], 0, draw // 64)
+    runs = [run for run in runs if run or draw % 4 == 0]
+    implied = "->" not in short and (way == 2 or len(output) > 1)
     if way == 1 or not runs or implied:
         return tn.einsum(_spaced(short, draw), *operands)
-    return _covered(equation, operands, runs[draw // 4 % len(runs)], draw // 64)
+    run, draw = runs[draw // 4 % len(runs)], draw // 64
+    return _covered(equation, operands, run, output.index(run) if run else draw % (len(output) + 1), draw)
 
 
 def _numbers(labels: str) -> list[int]:
@@ -104,10 +111,19 @@ def _tail(term: str, run: str) -> str | None:
     return own if own in term and run.endswith(own) else None
 
 
-def _covered(equation: Equation, operands: Sequence[Value], run: str, draw: int) -> Value:
-    """The einsum with an ellipsis for a run of labels."""
-    terms, values, output = list(equation.inputs), list(operands), equation.output
-    at = output.index(run) if run else draw % (len(output) + 1)
+def _dotted(equation: Equation, run: str, at: int) -> str:
+    """The equation with an ellipsis for a run of labels, which is at a place of the output."""
+    terms = []
+    for term in equation.inputs:
+        tail = _tail(term, run) or ""
+        axis = term.index(tail) if tail else len(term)
+        terms.append(f"{term[:axis]}...{term[axis + len(tail) :]}")
+    return _short(",".join(terms), f"{equation.output[:at]}...{equation.output[at + len(run) :]}")
+
+
+def _covered(equation: Equation, operands: Sequence[Value], run: str, at: int, draw: int) -> Value:
+    """The einsum with an ellipsis for a run of labels, which is at a place of the output."""
+    terms, values = list(equation.inputs), list(operands)
     static = all(v.type.is_static for v in values)
     tails = [_tail(term, run) or "" for term in terms]
     axes = [term.index(tail) if tail else len(term) for term, tail in zip(terms, tails, strict=True)]
@@ -118,8 +134,7 @@ def _covered(equation: Equation, operands: Sequence[Value], run: str, draw: int)
     front = bool(run) and static and draw // 2 % 2 == 1
     if front:  # one more axis in front, which no other operand has
         values[whole] = _with_axis(values[whole], axes[whole])
-    dotted = [f"{t[:a]}...{t[a + len(tail) :]}" for t, a, tail in zip(terms, axes, tails, strict=True)]
-    text = _short(",".join(dotted), f"{output[:at]}...{output[at + len(run) :]}")
+    text = _dotted(equation, run, at)
     parts = [tn.einsum(_spaced(text, draw // 4), *values)]
     shared = [label for label in run if sum(label in tail for tail in tails) > 1]
     if static and shared:
