@@ -415,7 +415,7 @@ def _rounded(g: Growth, source: DType, target: DType) -> None:
 for _source, _target in (
     (DType.I64, DType.F32), (DType.I64, DType.F64), (DType.I32, DType.F32), (DType.F64, DType.F32), (DType.F64, DType.I32),
     (DType.F64, DType.I64), (DType.F32, DType.I32), (DType.F32, DType.I64), (DType.F64, DType.F16), (DType.F64, DType.BF16),
-    (DType.F32, DType.F16), (DType.F32, DType.BF16), (DType.I32, DType.BF16),
+    (DType.F32, DType.F16), (DType.F32, DType.BF16), (DType.I32, DType.BF16), (DType.I64, DType.BF16),
 ):  # fmt: skip
     motif(
         1, 1, _ties(_source, _target), ops.Convert, name=f"ties of {_source} to {_target}", group="ties",

@@ -190,11 +190,15 @@ def _far(rng: Generator, n: int, dtype: DType) -> Array:
 
 
 def _integer_midpoints(rng: Generator, n: int, dtype: DType) -> Array:
-    """Halfway between two neighbours of a float (53, 24, 11 or 8 bits), or next to that: ties of conversion to it."""
+    """Halfway between two neighbours of a float (53, 24, 11 or 8 bits), or next to that: ties of conversion to it.
+
+    Of large ones a wider float may lose what is next to a tie, so that they are in every array.
+    """
     width = max(2, dtype.bits - 2)
     bits = rng.choice([b for b in (8, 11, 24, 53) if b < width] or [width - 1], n)
     odd = rng.integers(2 ** (bits - 1), 2**bits) * 2 + 1
-    shifted = (odd << rng.integers(0, width - bits)) + np.where(rng.random(n) < 0.7, 0, rng.integers(-1, 2, n))
+    shift = np.where(rng.random(n) < 0.4, width - bits - 1, rng.integers(0, width - bits))
+    shifted = (odd << shift) + np.where(rng.random(n) < 0.7, 0, rng.integers(-1, 2, n))
     return np.asarray(shifted * np.where(rng.random(n) < 0.5, -1, 1), dtype.numpy)
 
 
