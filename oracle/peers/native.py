@@ -33,7 +33,7 @@ from tenferro_ref.compiler import DECOMPOSED, DEFAULT_PIPELINE, PASSES, compile_
 from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp, UsageError, defects_in
 from tenferro_ref.ops import Conj, Extension
 from tenferro_ref.program import GraphProgram, infer_types
-from tenferro_ref.runtime import FUSION_THRESHOLD, ContractingBackend, GraphExecutor, TensorBackend
+from tenferro_ref.runtime import BLOCK, FUSION_THRESHOLD, ContractingBackend, GraphExecutor, NumpyBackend, TensorBackend
 from tenferro_ref.stablehlo.loader import bindings, load
 from tenferro_ref.suggest import did_you_mean
 from tenferro_ref.tensor import Array
@@ -51,8 +51,8 @@ class NativeExecutor(Executor):
         Whether programs run in segments (`eval_exec_ir`), else one instruction at a time.
     fusion_threshold, reclaim, checking, decline_reused
         See `GraphExecutor`.
-    contracts
-        Whether contractions that are spelled out are one call of the backend.
+    contracts, block
+        Whether contractions that are spelled out are one call of the backend, and how many elements a fused run computes at a time.
     form
         In which the program is handed over (`oracle.peers.forms`): "" as it is, else "json", "text", "normal" or "values"; or in
         which the compiled program is, whose invariants are checked after each pass, "exec-json" or "exec-text".
@@ -83,6 +83,7 @@ class NativeExecutor(Executor):
     checking: bool = True
     decline_reused: bool = True
     contracts: bool = False
+    block: int = BLOCK
     form: str = ""
     strided: bool = False
     warm: bool = False
@@ -147,9 +148,9 @@ class NativeExecutor(Executor):
                 program = with_symbols(program)
             return FORMS[self.form](program) if self.form in FORMS else program
 
-    def _backend(self, program: GraphProgram) -> TensorBackend | None:
+    def _backend(self, program: GraphProgram) -> TensorBackend:
         if not self.semiring:
-            return ContractingBackend() if self.contracts else None
+            return (ContractingBackend if self.contracts else NumpyBackend)(self.block)
         if not fits(program, self.semiring):
             raise UnsupportedOp(op="program", reason="not all of it is the same in the engine of the algebras")
         return backend_of("standard", self.semiring)
@@ -199,6 +200,8 @@ def moves_roundings(program: GraphProgram, passes: tuple[str, ...]) -> bool:
         return True
 
 
+#: Elements that inputs may have for a program to run in small blocks.
+_FEW = 1024
 #: One of sixteen each.
 _DRAWN_FORMS = (
     *[""] * 6, "json", "exec-json", "text", "exec-text", "normal", "normal", *["values"] * 4,
@@ -218,10 +221,12 @@ class DrawnExecutor(NativeExecutor):
             # few programs have such ops: the front end has a function for each, and symbols beside them make guards
             form = ("values", "exec-json", "exec-text")[b[-6] % 3] if symbolic else "values"
         again = b[-10] >= 128 and rereadable(case)
+        # where it would not take long, so that small tensors have several blocks, too
+        block = (BLOCK, 3, 7, 64)[b[-11] >> 6] if all(a.size <= _FEW for a in case.inputs) else BLOCK
         return configured(
             passes=passes if b[7] >= 32 else passes * 2, segmented=b[8] >= 64,
             fusion_threshold=(FUSION_THRESHOLD, 0, 1, 64)[b[9] >> 6], reclaim=b[10] >= 64, checking=b[11] >= 64,
-            decline_reused=b[12] >= 64, contracts=b[-1] >= 128, form=form, strided=b[-3] >= 128, warm=b[-4] >= 128,
+            decline_reused=b[12] >= 64, contracts=b[-1] >= 128, block=block, form=form, strided=b[-3] >= 128, warm=b[-4] >= 128,
             sized=sized, symbolic=symbolic, twice=b[-8] >= 192, filed=b[-9] >= 224,
             semiring="" if again else _semiring(NativeExecutor(form=form, sized=sized, symbolic=symbolic), case, b[-5]),
             reread=again,
@@ -352,6 +357,8 @@ def _words(executor: NativeExecutor) -> list[str]:
     words = [f"passes={'/'.join(executor.passes)}"]
     if executor.fusion_threshold != FUSION_THRESHOLD:
         words.append(f"fusion={executor.fusion_threshold}")
+    if executor.block != BLOCK:
+        words.append(f"block={executor.block}")
     return words + [word for word, (option, value) in _OPTIONS.items() if getattr(executor, option) == value]
 
 
@@ -390,8 +397,10 @@ def from_peer(peer: Peer) -> NativeExecutor:
             options["passes"] = tuple(filter(None, value.split("/")))
         elif key == "fusion" and value.isdecimal():
             options["fusion_threshold"] = int(value)
+        elif key == "block" and value.isdecimal() and int(value):
+            options["block"] = int(value)
         else:
-            known = f"passes={'/'.join(PASSES)}, fusion=ELEMENTS, {', '.join(_OPTIONS)}"
+            known = f"passes={'/'.join(PASSES)}, fusion=ELEMENTS, block=ELEMENTS, {', '.join(_OPTIONS)}"
             hint = did_you_mean(word, _OPTIONS)
             raise UsageError(detail=f"executor {name!r}: no option {word!r}; known, joined by +: {known}{hint}")
     return configured(**options)

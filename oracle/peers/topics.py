@@ -17,7 +17,7 @@ EXECUTORS = {
     "native-reloaded": "the same on what is read of the module that is written of a program: StableHLO out and in; "
     "or of the one that a case came with, without its inputs",
     "native-algebras": "the same without passes, and the part of the program that has a meaning over other algebras, held to their definitions",
-    "native:OPTION+OPTION": "chosen options: passes=A/B, fusion=N, unsegmented, no-reclaim, unchecked, keep-reused, contracts, "
+    "native:OPTION+OPTION": "chosen options: passes=A/B, fusion=N, block=N, unsegmented, no-reclaim, unchecked, keep-reused, contracts, "
     "and those of the next lines",
     "native:as-json": "the program is written as JSON and read again; as-text: as text",
     "native:as-exec-json": "the compiled program is, with its types, last uses and shape guards; as-exec-text: as text",

@@ -15,9 +15,10 @@ import numpy as np
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
+from tenferro_ref.errors import InvalidArgument
 from tenferro_ref.ops import Op, Policy, TensorType
 from tenferro_ref.program import ExecProgram
-from tenferro_ref.runtime.fusion import FusionPlan, evaluate_plan
+from tenferro_ref.runtime.fusion import BLOCK, FusionPlan, evaluate_plan
 from tenferro_ref.runtime.kernels import bind, run_kernel
 from tenferro_ref.runtime.kernels.elementwise import multiply
 from tenferro_ref.tensor import Array
@@ -91,9 +92,12 @@ class TensorBackend(Protocol):
 
 
 class NumpySession:
-    """Session of the NumPy backend: floating-point warnings are silenced inside."""
+    """Session of the NumPy backend: floating-point warnings are silenced inside; fused runs go block by block."""
 
-    __slots__ = ("_errstate",)
+    __slots__ = ("_errstate", "block")
+
+    def __init__(self, block: int = BLOCK) -> None:
+        self.block = block
 
     def __enter__(self) -> NumpySession:
         self._errstate = np.errstate(all="ignore")
@@ -111,7 +115,7 @@ class NumpySession:
     def execute_fused(
         self, plan: FusionPlan, policy: Policy, type_: TensorType, values: Mapping[int, Array]
     ) -> Mapping[int, Array] | None:
-        return evaluate_plan(plan, policy, type_, values)
+        return evaluate_plan(plan, policy, type_, values, self.block)
 
     def broadcast_multiply(self, shape: tuple[int, ...], lhs: Array, rhs: Array) -> Array | None:
         dtype = DType.of(lhs)
@@ -124,13 +128,29 @@ class NumpySession:
 
 
 class NumpyBackend:
-    """The reference backend: the standard algebra, every op. It has no state."""
+    """The reference backend: the standard algebra, every op. It has no state.
+
+    Parameters
+    ----------
+    block
+        Elements that a fused run computes at a time.
+
+    Raises
+    ------
+    InvalidArgument
+        A block has no elements.
+    """
+
+    def __init__(self, block: int = BLOCK) -> None:
+        if block < 1:
+            raise InvalidArgument(op="NumpyBackend", argument="block", detail=f"expected 1 or more, got {block}")
+        self.block = block
 
     def check(self, program: ExecProgram) -> None:
         """Nothing is refused."""
 
     def with_backend_session(self) -> NumpySession:
-        return NumpySession()
+        return NumpySession(self.block)
 
     def dot_general(self, op: ops.DotGeneral, policy: Policy, lhs: Array, rhs: Array) -> Array:
         return run_kernel(op, policy, lhs, rhs)[0]

@@ -89,7 +89,7 @@ def plan_fusion(program: ExecProgram, segment: Segment) -> FusionPlan | None:
 
 
 def evaluate_plan(
-    plan: FusionPlan, policy: Policy, type_: TensorType, values: Mapping[int, Array], block: int = BLOCK
+    plan: FusionPlan, policy: Policy, type_: TensorType, values: Mapping[int, Array], block: int
 ) -> dict[int, Array]:
     """Values of the plan's outputs.
 
@@ -99,6 +99,8 @@ def evaluate_plan(
         What `FusionPlan.common_type` gave.
     values
         Arrays of the segment's inputs by slot; not written to.
+    block
+        Elements that are computed at a time.
     """
     whole = dict(values)
     # slots whose shape is that of `type_`; a broadcast scalar stays a scalar in `whole`

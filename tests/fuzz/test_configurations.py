@@ -43,12 +43,12 @@ def test_names_say_configurations_and_pools_understand_them(pool: Pool) -> None:
         drawn = DRAWN.settled(case)
         assert pool.make(drawn.name) == drawn
     assert pool.make("native:") == pool.make("native") == configured()
-    only = pool.make("native:passes=+unsegmented+fusion=7")
-    assert only == NativeExecutor(only.name, passes=(), segmented=False, fusion_threshold=7)
+    only = pool.make("native:passes=+unsegmented+fusion=7+block=5")
+    assert only == NativeExecutor(only.name, passes=(), segmented=False, fusion_threshold=7, block=5)
     assert "unsegmented" in dict(only.info().facts)["execution"]
 
 
-@pytest.mark.parametrize("word", ["passes=NoSuch", "fusion=-1", "fusion=x", "slowly", "passes"])
+@pytest.mark.parametrize("word", ["passes=NoSuch", "fusion=-1", "fusion=x", "block=0", "slowly", "passes"])
 def test_unknown_options_are_usage_errors(word: str) -> None:
     with pytest.raises(UsageError, match=word.partition("=")[0]):
         Pool().make(f"native:{word}")
@@ -72,6 +72,7 @@ def test_every_option_and_every_order_of_two_passes_is_drawn_within_600_programs
         assert {getattr(executor, option) for executor in drawn} == {True, False}
     assert {executor.form for executor in drawn} == FORMS.keys() | EXEC_FORMS.keys()
     assert {executor.fusion_threshold for executor in drawn} == {0, 1, 64, 16384}
+    assert {executor.block for executor in drawn} == {3, 7, 64, 16384}
     orders = {(a, b) for e in drawn for i, a in enumerate(e.passes) for b in e.passes[i + 1 :]}
     assert orders == {(a, b) for a in PASSES for b in PASSES}  # a pass after itself as well
     assert {len(executor.passes) for executor in drawn} >= set(range(6))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -20,11 +20,11 @@ from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError
-from tenferro_ref.ops import Category, TensorType
+from tenferro_ref.ops import Category
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.runtime.backend import NumpyBackend, NumpySession
-from tenferro_ref.runtime.fusion import FUSIBLE, FusionPlan, evaluate_plan
+from tenferro_ref.runtime.fusion import FUSIBLE
 from tenferro_ref.runtime.kernels import indexing, run_kernel
 from tenferro_ref.runtime.segment import segment_exec_program
 from tenferro_ref.tensor import Array, Tensor, column_major
@@ -203,22 +203,8 @@ def test_an_executor_that_has_run_on_other_extents_gives_the_same(settings: dict
 FEW = 5
 
 
-class BlockSession(NumpySession):
-    __slots__ = ()
-
-    def execute_fused(
-        self, plan: FusionPlan, policy: ops.Policy, type_: TensorType, values: Mapping[int, Array]
-    ) -> Mapping[int, Array]:
-        return evaluate_plan(plan, policy, type_, values, block=FEW)
-
-
-class BlockBackend(NumpyBackend):
-    def with_backend_session(self) -> NumpySession:
-        return BlockSession()
-
-
 def test_small_blocks_give_what_large_ones_give() -> None:
     for case in programs():
         with mock.patch.object(indexing, "_LARGE_WINDOW", FEW):
-            blocks = run(case, GraphExecutor(BlockBackend(), checking=True, fusion_threshold=0))
+            blocks = run(case, GraphExecutor(NumpyBackend(FEW), checking=True, fusion_threshold=0))
         assert all(map(same, blocks, run(case))), case.program

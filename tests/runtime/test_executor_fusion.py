@@ -8,7 +8,7 @@ import pytest
 from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import ShapeMismatch
+from tenferro_ref.errors import InvalidArgument, ShapeMismatch
 from tenferro_ref.ops import ELEMENTWISE, STABLEHLO
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend
@@ -21,6 +21,7 @@ class Spy(NumpyBackend):
     """Counts what the sessions are asked for."""
 
     def __init__(self):
+        super().__init__()
         self.calls = []
 
     def with_backend_session(self):
@@ -200,3 +201,8 @@ def test_a_product_of_narrow_floats_has_the_same_nan_in_one_call_and_in_two(dtyp
     numbers = np.array([-3, 1, -1], np.int16).view(x.dtype.numpy)  # NaNs with a minus sign among them
     arrays = [numbers, np.array(2, x.dtype.numpy)]
     calls_of(compile_std_to_exec(program), arrays)  # which compares the bits
+
+
+def test_a_block_has_elements():
+    with pytest.raises(InvalidArgument, match="block"):
+        NumpyBackend(0)

@@ -14,29 +14,12 @@ from tenferro_ref import ops
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.program import GraphBuilder, to_exec
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend
-from tenferro_ref.runtime.backend import NumpySession
-from tenferro_ref.runtime.fusion import FUSIBLE, evaluate_plan
+from tenferro_ref.runtime.fusion import FUSIBLE
 from tests.build import COMPLEXES, FLOATS, contents, hostile
 
 UNARY = [op for op in ops.ELEMENTWISE if op.arity == 1 and op in FUSIBLE]
 BINARY = [ops.Add, ops.Multiply, ops.Divide, ops.Pow]
 EXTREMA = [ops.Maximum, ops.Minimum]
-
-
-class SmallBlocks(NumpyBackend):
-    """Fuses in blocks of a few elements, so that small programs cross block edges."""
-
-    def __init__(self, block):
-        self.block = block
-
-    def with_backend_session(self):
-        block = self.block
-
-        class Session(NumpySession):
-            def execute_fused(self, plan, policy, type_, values):
-                return evaluate_plan(plan, policy, type_, values, block)
-
-        return Session()
 
 
 def outcome(way, program, inputs):
@@ -56,7 +39,7 @@ def check(program, inputs, thresholds=(0, 16384), blocks=(1, 3)):
         ways.append(GraphExecutor(fusion_threshold=threshold).eval_exec_ir)
         ways.append(GraphExecutor(checking=True, fusion_threshold=threshold, decline_reused=False).eval_exec_ir)
         ways.append(GraphExecutor(reclaim=False, fusion_threshold=threshold).eval_exec_ir)
-    ways += [GraphExecutor(SmallBlocks(block), fusion_threshold=0).eval_exec_ir for block in blocks]
+    ways += [GraphExecutor(NumpyBackend(block), fusion_threshold=0).eval_exec_ir for block in blocks]
     for way in ways:
         assert outcome(way, program, inputs) == expected
         assert contents(inputs) == before

@@ -24,8 +24,8 @@ from tenferro_ref.stablehlo.writer import SsaValue
 
 _LETTERS = {DType.F32: "s", DType.F64: "d", DType.C32: "c", DType.C64: "z"}
 _COMPLEX_NAMES = {routine: name for name, routine in lapack.COMPLEX_NAMES.items()}
-#: How many calls of each of its routines a statement has.
-_CALLS = 3
+#: How many calls of each of its routines a statement has: one a dtype.
+_CALLS = 4
 #: Classes of the matrices that a routine is given; routines without an entry take any.
 _KINDS: dict[str, tuple[str, ...]] = {
     "potrf": DEFINITE, "trsm": TRIANGULAR, "getrf": (*REGULAR, *ANY), "syevd": (*HERMITIAN, *ONE_SIDED),
@@ -60,12 +60,18 @@ def _(d: Draft) -> Sequence[SsaValue]:
 
 
 def _called(d: Draft, routines: Sequence[str]) -> list[SsaValue]:
-    return [v for _ in range(_CALLS) for name in routines for v in _call(d, name)]
+    first = d.choices.pick(_CALLS)
+    return [
+        v for k in range(_CALLS) for name in routines for v in _call(d, name, first + k, "LU"[(first + k // 2) % 2])
+    ]
 
 
-def _call(d: Draft, name: str) -> list[SsaValue]:
-    """The results that have a meaning of a call of a routine on new matrices; before it, of what makes its operands."""
-    dtype, batch, n = d.choices.choose(DTYPES), batch_of(d), d.choices.choose((3, 1, 2, 4, 5))
+def _call(d: Draft, name: str, turn: int, triangle: str) -> list[SsaValue]:
+    """The results that have a meaning of a call of a routine on new matrices; before it, of what makes its operands.
+
+    The dtypes take turns, and complex matrices have either triangle once, as real ones have.
+    """
+    dtype, batch, n = DTYPES[turn % _CALLS], batch_of(d), d.choices.choose((3, 1, 2, 4, 5))
     routine = lapack.ROUTINES[name]
     rows = n if routine.square else d.choices.choose((3, 5, 2, 4))
     if name == "gtsv":
@@ -89,8 +95,8 @@ def _call(d: Draft, name: str) -> list[SsaValue]:
     if name == "trsm":
         left = d.choices.chance(50)
         b = d.fresh(dtype, (*batch, *((n, 2) if left else (2, n))), Recipe("ordinary", d.choices.integer(2)))
-        return _results(d, name, [a, b], side="L" if left else "R", diag="U" if unit else "N")
-    return _results(d, name, [a])
+        return _results(d, name, [a, b], side="L" if left else "R", uplo=triangle, diag="U" if unit else "N")
+    return _results(d, name, [a], **({"uplo": triangle} if "uplo" in routine.flags else {}))
 
 
 def _results(d: Draft, name: str, operands: Sequence[SsaValue], **known: str) -> list[SsaValue]:
