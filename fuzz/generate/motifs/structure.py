@@ -64,6 +64,31 @@ def crossed_shapes(g: Growth) -> None:
         g.give(*(g.apply(ops.Add(), square, v) for square, v in zip(squares, (x, y), strict=True)))
 
 
+def _spreads_one(case: Case) -> bool:
+    """Whether arithmetic of inexact numbers reads a broadcast of an array of one element with axes, and other arithmetic its result."""
+    types = case.program.slot_types
+    spread = {
+        i.output_slots[0] for i in case.program.instructions
+        if isinstance(i.op, ops.BroadcastInDim) and (t := types[i.input_slots[0]]).dtype in INEXACT
+        and t.rank and set(t.shape) == {1} and set(types[i.output_slots[0]].shape) != {1}
+    }  # fmt: skip
+    arithmetic = [i for i in case.program.instructions if type(i.op) in ARITHMETIC]
+    read = {slot for i in arithmetic for slot in i.input_slots}
+    return any(not spread.isdisjoint(i.input_slots) and i.output_slots[0] in read for i in arithmetic)
+
+
+@motif(3, 2, _spreads_one, ops.BroadcastInDim, ops.Multiply, ops.Add)
+def spread_one(g: Growth) -> None:
+    """A chain of arithmetic with an array of one element that has axes: all blocks of a fused kernel read that element."""
+    dtypes = [d for d in g.dtypes_of(ops.Multiply) if d in INEXACT]
+    if dtypes and g.max_rank:
+        x = g.operand(dtypes, lambda v: v.type.rank > 0)
+        shape = shape_of(x)
+        axes = tuple(range(len(shape))) if g.choices.chance(50) else (g.choices.pick(len(shape)),)
+        one = g.apply(ops.BroadcastInDim(shape, axes), g.fresh(x.dtype, (1,) * len(axes)))
+        g.apply(ops.Add(), g.apply(ops.Multiply(), x, one), g.like(x))
+
+
 #: Ops of complex numbers whose conjugate a pass might think to be that of one operand, or of all.
 _CONJUGATED = (
     ops.DynamicUpdateSlice, ops.Scatter, ops.Select, ops.GatherDynamicSliceSizes, ops.PadToMatch, ops.DotGeneralWithConj, ops.Subtract,
