@@ -40,8 +40,8 @@ def how_of(answer: Answer) -> str:
 def _cause(error: Mapping[str, Any]) -> str:
     how = str(error.get("how", ""))
     words = WorkerDied(worker="", how=how, stderr_tail=str(error.get("stderr_tail", ""))).last_words
-    if not _LOGGED.match(words) and (file := _SOURCE.search(words)):
-        return f" in {file[1]}"
+    if not _LOGGED.match(words) and (files := _SOURCE.findall(words)):
+        return f" in {files[-1]}"  # a check that a call succeeds tells which one inside did not
     return f" by {how.removeprefix('signal ')}" if how.startswith("signal ") else ""
 
 

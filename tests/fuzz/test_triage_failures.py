@@ -89,6 +89,15 @@ def test_a_signal_names_a_death_without_words(pool: Pool) -> None:
     assert finding.signature == "Negate | F64 | WorkerDied by SIGABRT | only wrong"
 
 
+def test_the_innermost_check_names_a_death() -> None:
+    """Whether the line is cut off in front or not."""
+    line = "F0000 00:00:01.7 12 simplifier.cc:17] Non-OK-status: it() status: INTERNAL: RET_CHECK failure (xla/computation.cc:9) a"
+    for tail in (line, line[-70:]):
+        error = WorkerDied(worker="x", how="signal SIGABRT", stderr_tail=tail)
+        answer = Answer("x", Verdict.CRASH, reason=f"{error.kind}: {error}", error=error.to_json())
+        assert how_of(answer) == "WorkerDied in computation.cc"
+
+
 def test_what_is_logged_before_a_death_does_not_name_it() -> None:
     tail = "I0000 00:00:1795842536.641195 18117 rsqrt.cc:179] Falling back to 1 / sqrt(x)"
     error = WorkerDied(worker="x", how="signal SIGSEGV", stderr_tail=tail)
