@@ -65,13 +65,14 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
     watched = _watched(case)
     case, wanted = Case(watched.program, watched.inputs), watched.program.output_slots
     program, ops = case.program, decomposing(case.program)
-    known = set(program.input_slots)
     made = {slot for ins in ops for slot in ins.output_slots}
     outputs = executor.run(watched).outputs
     native = NativeExecutor().run(watched).outputs
     if [(a.dtype, a.shape) for a in outputs] != [(a.dtype, a.shape) for a in native]:
         return compare_bits(native, outputs)  # which names what does not fit
-    values = {**dict(zip(program.input_slots, case.inputs, strict=True)), **dict(zip(wanted, outputs, strict=True))}
+    # of each slot the first output that shows it; of a module several may
+    places = {slot: n for n, slot in reversed([*enumerate(wanted)])}
+    values = {slot: outputs[n] for slot, n in places.items()} | dict(zip(program.input_slots, case.inputs, strict=True))
     stages = []
     for slot, type_ in _without_meaning(program, ops):
         values[slot] = np.zeros(type_.static_shape, type_.dtype.numpy)
@@ -81,19 +82,26 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
         op = ins.op
         assert isinstance(op, Extension)
         operands, results = ([values[s] for s in slots] for slots in (ins.input_slots, ins.output_slots))
-        stages.append(checks.compare(op, operands, results, flushes=MODELS[executor.model].flush))
-    rest = [slot for slot in dict.fromkeys(wanted) if slot not in made and slot not in known]
+        found = checks.compare(op, operands, results, flushes=MODELS[executor.model].flush)
+        stages.append(_placed(found, [places[slot] for slot in ins.output_slots if slot in places]))
+    rest = [n for n, slot in enumerate(wanted) if slot not in made or n != places[slot]]
     _check_way(case, watched.deciding, ops, values, executor.model)
-    observed = [values[slot] for slot in rest]
+    observed = [outputs[n] for n in rest]
 
     def held(way: type[Op]) -> Comparison:
-        cut = _cut(case, ops, rest, values, way)
+        cut = _cut(case, ops, [wanted[n] for n in rest], values, way)
         return compare(enclose(cut.program, cut.inputs, MODELS[executor.model]), None, observed, observed)
 
     elementwise = held(Multiply)
     if elementwise.outside and any(_of_one_equation(ins, values, Divide) for ins in ops):
         elementwise = min(elementwise, held(Divide), key=lambda found: found.outside)
-    return _merged([*stages, elementwise])
+    return _merged([*stages, _placed(elementwise, rest)])
+
+
+def _placed(found: Comparison, places: Sequence[int]) -> Comparison:
+    """A comparison of the outputs at these places, with the place of the wrong one; behind the case's own outputs are values inside."""
+    worst = found.worst_output
+    return found if worst is None or worst >= len(places) else replace(found, worst_output=places[worst])
 
 
 def _watched(case: Case) -> Case:

@@ -156,17 +156,15 @@ def _reduced(
     """
     seconds = 0.0
     for begin, times in ((start(suspect, pool) if budget_seconds else suspect, 1), (suspect, _ATTEMPTS)):
-        reduction = reduce_case(
-            begin.case,
-            still_disagrees(begin, pool, times),
-            evaluate=evaluate_all,
-            budget_seconds=budget_seconds,
-            progress=progress,
-        )
-        case, seconds = reduction.case, seconds + reduction.seconds
-        found = replace(begin, executor=_simplest(begin, case, pool)) if reduction.reproduced else suspect
+        case, reproduced, disagrees = begin.case, True, still_disagrees(begin, pool, times)
+        if case.source is None or _as_a_program(case, disagrees):
+            reduction = reduce_case(
+                case, disagrees, evaluate=evaluate_all, budget_seconds=budget_seconds, progress=progress
+            )
+            case, seconds, reproduced = reduction.case, seconds + reduction.seconds, reduction.reproduced
+        found = replace(begin, executor=_simplest(begin, case, pool)) if reproduced else suspect
         answer = answer_of(found.executor, case)
-        if answer.verdict.is_disagreement and (reduction.reproduced or not budget_seconds):
+        if answer.verdict.is_disagreement and (reproduced or not budget_seconds):
             break
     if not answer.verdict.is_disagreement:
         return replace(suspect, case=_worst_alone(suspect), attribution=NOT_REPEATED), seconds
@@ -181,6 +179,14 @@ def _reduced(
         if again.attribution != NOT_REPEATED:
             return again, seconds + longer
     return replace(found, attribution=_cause(found.executor, case, found.attribution, pool)), seconds
+
+
+def _as_a_program(case: Case, disagrees: Callable[[Case], bool]) -> bool:
+    """Whether a module that was handed in disagrees, too, as the program that is read of it: that is what `reduce_case` changes."""
+    if case.refusal is not None or case.unmade or case.derivation is not None:
+        return True
+    program = Draft.of(case).build()
+    return program is not None and disagrees(program)
 
 
 def _worst_alone(suspect: Suspect) -> Case:

@@ -123,6 +123,41 @@ def test_of_two_wrong_results_of_a_module_the_worst_is_looked_into_alone() -> No
         assert len(suspect.case.program.output_slots) == 1
 
 
+CHAIN = """
+func.func @main(%a: tensor<4xf64>) -> tensor<4xf64> {
+  %0 = stablehlo.exponential %a : tensor<4xf64>
+  %1 = stablehlo.negate %0 : tensor<4xf64>
+  %2 = stablehlo.exponential %1 : tensor<4xf64>
+  return %2 : tensor<4xf64>
+}
+"""
+
+
+@dataclass
+class AsGiven(Wrong):
+    """Wrong about modules that were handed in alone; counts the other programs."""
+
+    others: int = 0
+
+    def run(self, case: Case) -> Execution:
+        if case.source is not None:
+            return super().run(case)
+        self.others += 1
+        return NativeExecutor().run(case)
+
+
+@pytest.mark.once
+def test_a_module_that_disagrees_only_as_it_is_given_is_not_reduced_as_a_program() -> None:
+    with contextlib.closing(Pool()) as pool:
+        case = given_case(pool.reader.source(CHAIN, "a chain"), (np.array([3.0, 2.0, 5.0, 1.0]),), pool.reader)
+        suspect = suspect_of(executor := AsGiven(), case)
+        executor.others = 0
+        finding, reduced = to_finding(suspect, pool, (), programs=1, also=())
+        assert finding.signature.startswith("negate | F64")
+        assert reduced.source is not None
+        assert executor.others <= 2
+
+
 @pytest.mark.parametrize("element", ["rewrite: algsimp", EVERY_LANE])
 def test_of_two_wrong_elements_the_first_is_looked_into_alone(monkeypatch: pytest.MonkeyPatch, element: str) -> None:
     """No lane is right about both, since they are wrong for two causes."""

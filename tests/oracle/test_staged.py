@@ -90,6 +90,21 @@ def test_a_wrong_factor_is_caught_and_a_right_one_is_not(op: str) -> None:
     assert "at most" in answer.reason
 
 
+@pytest.mark.parametrize("output", range(6))
+def test_each_output_is_held_to_something_and_named_by_its_number(output: int) -> None:
+    """An input given back, factors, and what is computed of them; those that come twice, too, as they do in modules."""
+    b = GraphBuilder()
+    x = b.input("F64", (4, 4))
+    factor = linalg.cholesky(x)
+    double = factor * 2.0
+    a = np.random.default_rng(1).standard_normal((4, 4))
+    case = Case.of(b.build(x, factor, double, factor, b.constant(3.0), double), [a @ a.T + np.eye(4)])
+    assert judge(_Bent(output=output), Reference(case, NativeExecutor())).verdict is Verdict.PASS
+    answer = judge(_Bent(output=output, factor=2.0), Reference(case, NativeExecutor()))
+    assert answer.verdict is Verdict.MISMATCH
+    assert answer.comparison.worst_output == output
+
+
 def test_what_is_computed_from_the_factors_is_held_to_them() -> None:
     case = decomposed("svd")
     doubled = len(case.program.output_slots) - 1
