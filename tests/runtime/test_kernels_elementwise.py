@@ -121,6 +121,13 @@ def test_series_whose_terms_cancel_have_all_digits(order):
     np.testing.assert_allclose(zeta, of_zeta, rtol=64 * 2.0**-52)
 
 
+def test_polygamma_overflows_next_to_zero():
+    """At the negative numbers whose reciprocal is infinite, where it is worked out from a cotangent."""
+    x = np.array([-1.390671161567e-309, -5e-324, -1e-200])
+    for order in (2.0, 4.0, 20.0):
+        assert (apply(ops.Special2("polygamma"), np.full(3, order), x) == np.inf).all()
+
+
 def test_series_at_and_beside_their_poles_do_not_cancel():
     x = np.array([-1e-200, -3.0, -np.inf, np.nan])
     made = apply(ops.Special2("zeta"), np.full(4, 3.0), x)

@@ -86,7 +86,10 @@ def _derivative_of_cotangent(order: int, turn: Values) -> Any:
     # near a half the cotangent is zero, and the tangent of what is missing has its digits
     rest = np.copysign(0.5, turn) - turn
     cotangent = np.where(np.abs(turn) < 0.25, 1 / np.tan(np.pi * turn), np.tan(np.pi * rest))
-    return np.pi ** (order + 1) * value(cotangent)
+    total = np.full(turn.shape, value.coef[-1])
+    for coefficient in value.coef[-2::-1]:  # NumPy's begins with a product by zero, which is NaN of an infinity
+        total = total * cotangent + coefficient
+    return np.pi ** (order + 1) * total
 
 
 @KERNELS.row(ops.Special)
