@@ -74,7 +74,8 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
     places = {slot: n for n, slot in reversed([*enumerate(wanted)])}
     values = {slot: outputs[n] for slot, n in places.items()} | dict(zip(program.input_slots, case.inputs, strict=True))
     stages = []
-    for slot, type_ in _without_meaning(program, ops):
+    garbage = dict(_without_meaning(program, ops))
+    for slot, type_ in garbage.items():
         values[slot] = np.zeros(type_.static_shape, type_.dtype.numpy)
     for slot, (move, back) in _moved(program, set(values)).items():
         values[slot] = np.asfortranarray(_of_moved(move, back, values))
@@ -84,7 +85,11 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
         operands, results = ([values[s] for s in slots] for slots in (ins.input_slots, ins.output_slots))
         found = checks.compare(op, operands, results, flushes=MODELS[executor.model].flush)
         stages.append(_placed(found, [places[slot] for slot in ins.output_slots if slot in places]))
-    rest = [n for n, slot in enumerate(wanted) if slot not in made or n != places[slot]]
+        shown = {*ins.output_slots} - garbage.keys()
+        for n in (n for n, slot in enumerate(wanted) if slot in shown and n != places[slot]):
+            again = [outputs[n] if slot == wanted[n] else values[slot] for slot in ins.output_slots]
+            stages.append(_placed(checks.compare(op, operands, again, flushes=MODELS[executor.model].flush), [n]))
+    rest = [n for n, slot in enumerate(wanted) if slot not in made]
     _check_way(case, watched.deciding, ops, values, executor.model)
     observed = [outputs[n] for n in rest]
 
@@ -99,7 +104,7 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
 
 
 def _placed(found: Comparison, places: Sequence[int]) -> Comparison:
-    """A comparison of the outputs at these places, with the place of the wrong one; behind the case's own outputs are values inside."""
+    """A comparison of the outputs at these places, with the place of the wrong one: behind the case's outputs are the values inside."""
     worst = found.worst_output
     return found if worst is None or worst >= len(places) else replace(found, worst_output=places[worst])
 
