@@ -13,6 +13,7 @@ from hypothesis import given
 from fuzz.generate import DEFAULT, Config
 from fuzz.generate.decode import GENE
 from fuzz.generate.faults import decode_invalid, faults, kinds
+from fuzz.generate.faults.batches import invalid_case
 from fuzz.generate.header import HEADER
 from fuzz.generate.strategies import invalid_cases
 from oracle.case import Case, Refusal
@@ -90,6 +91,12 @@ def test_every_kind_that_inference_raises_is_covered() -> None:
         not in ("NumericalFailure", "PlacementMismatch", "ShapeConstraintEvaluation", "ShapeConstraintViolation")
     }
     assert set(kinds()) == validation | {"InvalidCompiledGraph", "UnsupportedOp"}
+
+
+def test_operands_that_a_fault_needs_are_no_larger_than_others() -> None:
+    """One that is squared on an axis of 16,385 elements took 2 GiB: case 8 of the batch whose seed is 1."""
+    sizes = [array.size for array in invalid_case(1, 0, 8, 8).inputs]
+    assert max(sizes) <= DEFAULT.max_elements
 
 
 def test_the_simplest_invalid_program_is_small() -> None:

@@ -81,6 +81,8 @@ def dot_axis_twice(g: Growth, op: type[Any]) -> Faulty:
 def axis_contracted_and_batch(g: Growth, op: type[Any]) -> Faulty:
     x = operand(g, op, 1)
     axis = any_axis(g, x)
+    if shape_of(x)[axis] ** 2 > g.config.max_elements:  # of the other operand
+        x, axis = g.fresh(x.dtype, (2,)), 0
     y = g.fresh(x.dtype, (shape_of(x)[axis],) * 2)
     good, bad = ((0,), (1,)), ((axis,), (axis,))
     return Faulty(op(bad[0], good[0], bad[1], good[1]), (x, y), axis) if g.choices.pick(2) else Faulty(
