@@ -300,7 +300,7 @@ def test_kinds_that_wait_are_reduced_before_more_is_checked(
     monkeypatch.setattr(worksite, "_OFTEN", 3600.0)  # a report a batch
     phases: list[str] = []
     executors = (NATIVES[0], Odd(limit=0))
-    plan = replace(PLAN, programs=20, batch=5, reduce_seconds=0.05)
+    plan = replace(PLAN, programs=8, batch=2, reduce_seconds=0.05)
     with Store() as store:
         stream = begin(store, plan, Selection(executors, ()))
         site = Worksite(store, stream, executors, pool, progress=lambda p: phases.append(p.phase))
