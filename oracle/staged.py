@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -83,12 +84,13 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
         op = ins.op
         assert isinstance(op, Extension)
         operands, results = ([values[s] for s in slots] for slots in (ins.input_slots, ins.output_slots))
-        found = checks.compare(op, operands, results, flushes=MODELS[executor.model].flush)
-        stages.append(_placed(found, [places[slot] for slot in ins.output_slots if slot in places]))
+        checked = partial(checks.compare, op, operands, flushes=MODELS[executor.model].flush)
+        stages.append(_placed(checked(results), [places[slot] for slot in ins.output_slots if slot in places]))
         shown = {*ins.output_slots} - garbage.keys()
-        for n in (n for n, slot in enumerate(wanted) if slot in shown and n != places[slot]):
-            again = [outputs[n] if slot == wanted[n] else values[slot] for slot in ins.output_slots]
-            stages.append(_placed(checks.compare(op, operands, again, flushes=MODELS[executor.model].flush), [n]))
+        for n, slot in enumerate(wanted):
+            if slot in shown and n != places[slot]:  # a factor that is returned once more
+                again = [outputs[n] if own == slot else values[own] for own in ins.output_slots]
+                stages.append(_placed(checked(again), [n]))
     rest = [n for n, slot in enumerate(wanted) if slot not in made]
     _check_way(case, watched.deciding, ops, values, executor.model)
     observed = [outputs[n] for n in rest]
@@ -104,7 +106,7 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
 
 
 def _placed(found: Comparison, places: Sequence[int]) -> Comparison:
-    """A comparison of the outputs at these places, with the place of the wrong one: behind the case's outputs are the values inside."""
+    """The comparison of the outputs at these places, with the wrong one's place among all that are watched, not among these."""
     worst = found.worst_output
     return found if worst is None or worst >= len(places) else replace(found, worst_output=places[worst])
 
