@@ -65,7 +65,7 @@ def attribute(executor: Executor, case: Case, pool: Pool) -> str:
             return _attribute_native(executor, case)
         case JaxExecutor(jit=True):
             other = executor.with_options({"xla_disable_hlo_passes": "algsimp"})
-            if not judge(other, Reference(case, NativeExecutor())).verdict.is_disagreement:
+            if judge(other, Reference(case, NativeExecutor())).verdict is Verdict.PASS:
                 return _CAUSES["no-algsimp"]
     return f"only {executor.peer.kind}"
 
@@ -148,7 +148,7 @@ def hlo_pass(executor: Executor, case: Case) -> str:
         return ""
     for name in hlo_passes(executor, case):
         passes = ",".join(filter(None, (disabled, name)))
-        if not judge(executor.with_options({"xla_disable_hlo_passes": passes}), reference).verdict.is_disagreement:
+        if judge(executor.with_options({"xla_disable_hlo_passes": passes}), reference).verdict is Verdict.PASS:
             return name
     return ""
 

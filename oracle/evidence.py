@@ -31,6 +31,8 @@ from tenferro_ref.stablehlo import Source
 SPAN = 8.0
 #: And how many units in the last place beside that.
 ULPS = 4.0
+#: Elements are about as large as another one whose binary exponent differs by no more.
+_ALIKE = 10
 #: A unit in the last place of F64 in those of F32.
 _F64_OF_F32 = float(np.finfo(np.float64).eps / np.finfo(np.float32).eps)
 _WIDEST = ("f64", "complex<f64>")
@@ -157,11 +159,22 @@ def _bounds(expected: Array, twins: Sequence[tuple[Array, float]]) -> Bounds:
             known &= both | (np.isnan(expected) & np.isnan(twin)) | np.asarray(expected == twin)
             finite &= both
             off = np.fmax(off, _distance(expected, twin) * ratio)
-        # a sum that cancels to the same digits by chance says nothing of its error: what the others of the result show
-        typical = float(np.median(off[finite])) if finite.any() else 0.0
+        typical = _typical(off, finite, np.frexp(np.abs(expected).astype(np.longdouble))[1])
         ulps = ULPS * float(units.eps) * _distance(expected, np.zeros_like(expected)) + float(units.smallest_normal)
         allowance = SPAN * np.maximum(off, typical) + ulps
     return Bounds(expected, known, np.where(finite, allowance, 0))
+
+
+def _typical(off: Array, finite: Array, exponent: Array) -> Array:
+    """The median distance of the elements that are about as large as each one.
+
+    A sum that cancels to the same digits by chance says nothing of its error: what the others of the result show.
+    """
+    typical = np.zeros(off.shape, np.longdouble)
+    for e in np.unique(exponent[finite]):
+        alike = finite & (np.abs(exponent - e) <= _ALIKE)
+        typical[finite & (exponent == e)] = np.median(off[alike])
+    return typical
 
 
 def judge_by_evidence(

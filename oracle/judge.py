@@ -161,6 +161,8 @@ def failed(name: str, error: TenferroError) -> Answer:
     """The verdict on an executor that gave this error for something sound."""
     if isinstance(error, WorkerDied):
         verdict = Verdict.TIMEOUT if error.how.startswith("timeout") else Verdict.CRASH
+    elif error.kind in _INVALID:  # a command may leave out facts, and calls a valid program invalid nevertheless
+        verdict = Verdict.ERROR
     elif isinstance(error, LoweringError) or (isinstance(error, PjrtCall) and error.code == "UNIMPLEMENTED"):
         verdict = Verdict.UNSUPPORTED
     else:
@@ -168,9 +170,11 @@ def failed(name: str, error: TenferroError) -> Answer:
     return Answer(name, verdict, reason=f"{error.kind}: {error}", error=error.to_json())
 
 
-#: What a command under test may say instead: that it does not do such programs at all.
 #: The least share of the elements of a program that must be decided for a pass.
 FLOOR = 0.1
+#: Kinds of errors that say of a program, or of its inputs, that they are wrong.
+_INVALID = frozenset(kind.__name__ for kind in ValidationError.__subclasses__())
+#: What a command under test may say instead: that it does not do such programs at all.
 _UNSUPPORTED = (UnsupportedOp.__name__, UnsupportedDType.__name__)
 
 

@@ -27,7 +27,7 @@ from oracle.compare import compare, compare_bits
 from oracle.enclosure import MODELS, enclose
 from oracle.peers import Executor, NativeExecutor, attempt
 from oracle.verdict import Comparison
-from tenferro_ref.errors import InvalidArgument, TenferroError, UnsupportedOp
+from tenferro_ref.errors import InvalidArgument, NumericalFailure, TenferroError, UnsupportedOp
 from tenferro_ref.extensions import lapack, linalg
 from tenferro_ref.ops import Conj, Divide, Extension, Multiply, Op, TensorType, Transpose
 from tenferro_ref.program import GraphProgram, Instruction
@@ -40,8 +40,8 @@ def decomposing(program: GraphProgram) -> list[Instruction]:
 
 
 def refuses(error: object) -> bool:
-    """Whether an error says that a matrix is one which an op cannot work on."""
-    return isinstance(error, InvalidArgument) and any(error.op == op for _, op in CHECK_EXTENSION)
+    """Whether an error says that a matrix, or a pivot, is one which an op cannot work on."""
+    return isinstance(error, NumericalFailure | InvalidArgument) and any(error.op == op for _, op in CHECK_EXTENSION)
 
 
 def refuses_dead(error: TenferroError, case: Case) -> bool:

@@ -13,8 +13,12 @@ from tenferro_ref.dtype import DType
 
 def ordinals(x: NDArray[Any]) -> NDArray[np.int64]:
     """Position of each finite element on the line of the values of its float dtype; both zeros are 0."""
-    bits = np.ascontiguousarray(x).view(f"i{x.dtype.itemsize}").astype(np.int64)
-    sign = -(2 ** (DType.of(x).bits - 1))
+    dtype, raw = DType.of(x), np.ascontiguousarray(x)
+    if dtype is DType.F8E8M0FNU:  # which has no sign
+        return raw.view(np.uint8).astype(np.int64)
+    spare = 8 * dtype.itemsize - dtype.bits  # above the sign
+    bits = (raw.view(f"i{dtype.itemsize}") << spare >> spare).astype(np.int64)
+    sign = -(2 ** (dtype.bits - 1))
     return np.where(bits < 0, sign - bits, bits).reshape(x.shape)
 
 

@@ -116,12 +116,15 @@ class ExecutorInfo:
     facts
         Name and value pairs in display order: file, sha256, PJRT API version, platform, XLA and StableHLO versions, lane
         options, ...
+    build
+        What its library reports of itself, as rules of known findings name it; "" for our own code.
     """
 
     name: str
     available: bool
     reason: str = ""
     facts: tuple[tuple[str, str], ...] = ()
+    build: str = ""
 
 
 @dataclass(frozen=True, slots=True)

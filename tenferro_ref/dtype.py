@@ -111,6 +111,16 @@ class DType(Enum):
         return _LIMITS[self]
 
     @property
+    def extremes(self) -> tuple[float, float]:
+        """Lowest and highest value of a real dtype, which a maximum and a minimum begin with: infinities where it has them."""
+        if not self.is_float:
+            return self.limits
+        with np.errstate(all="ignore"):
+            ends = float(self.numpy.type(-np.inf)), float(self.numpy.type(np.inf))
+        known = self.finfo
+        return (known.min if np.isnan(ends[0]) else ends[0]), (known.max if np.isnan(ends[1]) else ends[1])
+
+    @property
     def finfo(self) -> Any:
         """Limits of a float dtype, or of the parts of a complex one: as `numpy.finfo`."""
         return ml_dtypes.finfo(self.real.numpy)  # type: ignore[no-untyped-call]

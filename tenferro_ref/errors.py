@@ -148,11 +148,16 @@ class Unsupported(ValidationError):
 
 @dataclass(eq=False)
 class NumericalFailure(ValidationError):
-    """Values for which an op has no result, such as a zero divisor of integers (SEMANTICS A.2)."""
+    """Values for which an op has no result: a zero divisor of integers, a singular matrix (SEMANTICS A.2, C.2)."""
 
     dtype: str
     cause: str
-    template: ClassVar[str] = '{op}: {cause} ({dtype}); policy integer_faults="stablehlo" gives it a value'
+    template: ClassVar[str] = "{op}: {cause} ({dtype})"
+
+    def text(self) -> str:
+        """The facts in words, with the policy that has no such error."""
+        remedy = '; policy integer_faults="stablehlo" gives it a value' if self.cause == "DivisionByZero" else ""
+        return super().text() + remedy
 
 
 @dataclass(eq=False)

@@ -9,6 +9,7 @@ them carry a variable by which the keeper finds them in `/proc`.
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import secrets
 import shutil
@@ -26,7 +27,7 @@ import os, shutil, signal, sys, time
 def marked(pid):
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            return mark in file.read().split(b"\\0")
+            return any(entry.startswith(mark) for entry in file.read().split(b"\\0"))
     except OSError:
         return False
 mark = os.fsencode(sys.argv[1])
@@ -56,9 +57,13 @@ for thing in left:
     if thing[0] == "f":
         shutil.rmtree(bytes.fromhex(thing[1:]), ignore_errors=True)
 """
-#: The variable of a command and of all that it starts, and its value, which no other process has.
+#: The variable of a command and of all that it starts. Its value begins as no other process's does, and ends as no other command's.
 _MARK = "TENFERRO_KEEPER"
 _mark = ""
+#: The variable with its value, by process of a command.
+_entries: dict[int, bytes] = {}
+#: How often what a command has started is looked for: what is killed may have started another one meanwhile.
+_SEARCHES = 20
 _lock = threading.Lock()
 _keeper: subprocess.Popen[str] | None = None
 
@@ -74,18 +79,38 @@ def start(command: Sequence[str], *, env: Mapping[str, str], **options: Any) -> 
         As of `subprocess.Popen`, and so are the errors.
     """
     _tell()
-    process = subprocess.Popen(command, start_new_session=True, env={**env, _MARK: _mark}, **options)
+    value = f"{_mark}-{secrets.token_hex(8)}"
+    process = subprocess.Popen(command, start_new_session=True, env={**env, _MARK: value}, **options)
+    _entries[process.pid] = f"{_MARK}={value}".encode()
     _tell(f"+g{process.pid}")
     return process
 
 
 def stop(process: subprocess.Popen[bytes]) -> int:
-    """End a command that `start` started, and all that it has started; gives its exit status."""
+    """End a command that `start` started, and all that it has started, in its process group or not; gives its exit status."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     status = process.wait()
+    entry = _entries.pop(process.pid, None)
+    for _ in range(_SEARCHES):
+        found = [] if entry is None else _carriers(entry)
+        for pid in found:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        if not found:
+            break
     _tell(f"-g{process.pid}")
     return status
+
+
+def _carriers(entry: bytes) -> list[int]:
+    """The processes with an entry among their variables; none where the system does not tell."""
+    found = []
+    for environ in glob.iglob("/proc/[0-9]*/environ"):
+        with contextlib.suppress(OSError), open(environ, "rb") as file:
+            if entry in file.read().split(b"\0"):
+                found.append(int(environ.split("/")[2]))
+    return found
 
 
 @contextlib.contextmanager

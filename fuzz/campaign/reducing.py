@@ -11,10 +11,11 @@ from fuzz.findings.bundle import confirm, write_bundle
 from fuzz.findings.explain import explained
 from fuzz.findings.known import load_known
 from fuzz.findings.suspect import Suspect
-from fuzz.findings.triage import answer_of, to_finding
+from fuzz.findings.triage import answer_of, still_disagrees, to_finding
 from fuzz.records import Finding
-from fuzz.store import Group
+from fuzz.store import Group, StoredFinding
 from oracle.case import Case
+from oracle.verdict import Verdict
 
 #: How much longer than the first a second attempt at reducing may take.
 _LONGER = 2
@@ -47,7 +48,12 @@ def _reduce_one(site: Worksite) -> bool:
     smallest = group.smallest
     executor = site.by_name[smallest.answer.executor]
     where = smallest.op, smallest.dtype, smallest.attribution
-    finding, case = _reduced(site, group, Suspect(executor, smallest.case, smallest.answer, *where))
+    suspect = Suspect(executor, smallest.case, smallest.answer, *where)
+    if (found := _of_another_build(site, group, suspect)) is not None:
+        site.store.settle(group, found.finding, found.case, None)
+        site.lap("reduce")
+        return True
+    finding, case = _reduced(site, group, suspect)
     # a configuration that was drawn has been settled, and made simpler
     named = executor if finding.executor == executor.name else site.pool.make(finding.executor)
     finding, confirmed = explained(finding, named, case), None
@@ -59,6 +65,13 @@ def _reduce_one(site: Worksite) -> bool:
     site.lap("reduce")
     site.flush()
     return True
+
+
+def _of_another_build(site: Worksite, group: Group, suspect: Suspect) -> StoredFinding | None:
+    """What a group of the same cause came to on another build, if its reduced program disagrees on this one as well."""
+    disagrees = still_disagrees(suspect, site.pool)
+    found = filter(None, map(site.store.finding, group.alike))
+    return next((f for f in found if f.finding.verdict != Verdict.TIMEOUT.value and disagrees(f.case)), None)
 
 
 def _reduced(site: Worksite, group: Group, suspect: Suspect) -> tuple[Finding, Case]:

@@ -133,7 +133,8 @@ def work(site: Worksite, *, alone: bool) -> None:
         except KeyboardInterrupt:
             if alone:
                 for batch, _ in pending:
-                    judging.seal_answered(site, batch)
+                    if site.store.holds(batch.held, site.owner):  # the first may have been sealed just now
+                        judging.seal_answered(site, batch)
             raise
         finally:
             site.lap("check")

@@ -26,8 +26,8 @@ from tenferro_ref.errors import (
 )
 from tenferro_ref.ops import Repeated
 
-#: The page of a known finding, "" for none, and the reduced case, by build and group of alike disagreements.
-Pages: TypeAlias = dict[tuple[str, tuple[str, ...]], tuple[str, Case]]
+#: The page of a known finding, "" for none, and the reduced case, by group of alike disagreements.
+Pages: TypeAlias = dict[tuple[str, ...], tuple[str, Case]]
 #: Budget for reducing a disagreement far enough to be recognised as a known finding.
 _REDUCE_SECONDS = 20.0
 
@@ -246,9 +246,9 @@ def _known(executor: Executor, case: Case, answer: Answer, pool: Pool, pages: Pa
     from fuzz.findings.triage import recognise
 
     suspect = inspect(executor, case, answer, pool)
-    key = (str(executor.peer.build), suspect.group)
-    for (_, group), (_, smaller) in list(pages.items()):
-        if key in pages or group != suspect.group:
+    key = suspect.group
+    for group, (_, smaller) in list(pages.items()):
+        if key in pages or group[:-1] != suspect.cause:
             continue
         again = judge_result(executor, Reference(smaller, NativeExecutor()), attempt(executor, smaller))
         if again.verdict.is_disagreement:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -143,6 +143,15 @@ def page_of(
 ) -> str:
     """The page that describes a disagreement, given as the fields of a `Finding`; "" if none does."""
     return _page(signature, rules_of(verdict, executor, build, rules, today))
+
+
+def uncovered(finding: Finding, builds: Mapping[str, str], rules: tuple[Known, ...]) -> list[str]:
+    """The executors, of those given with their builds, that show a finding and of which no rule that describes it speaks."""
+    return [
+        executor
+        for executor, build in builds.items()
+        if build and not page_of(finding.signature, finding.verdict, executor, build, rules)
+    ]
 
 
 def rules_of(

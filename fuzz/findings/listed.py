@@ -7,7 +7,7 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fuzz.findings.known import load_known, match_all
+from fuzz.findings.known import load_known, match_all, uncovered
 from fuzz.records import Finding
 from fuzz.store import Mark, Store, StoredFinding, Stream
 from tenferro_ref.errors import TenferroError
@@ -77,16 +77,21 @@ def date(at: float) -> str:
 def listed(store: Store, streams: Sequence[Stream] | None = None) -> list[Listed]:
     """The findings that `streams` saw (None: all of the store), new ones first, then by programs."""
     seen = store.sightings(None if streams is None else [s.id for s in streams])
-    marks = store.marks()
+    marks, rules = store.marks(), load_known()
+    builds = {info.name: info.build for stream in store.streams() for info in stream.executors}
     findings = store.findings()
     rows = []
-    for stored, page in zip(findings, match_all((f.finding for f in findings), load_known()), strict=True):
+    for stored, page in zip(findings, match_all((f.finding for f in findings), rules), strict=True):
         signature = stored.finding.signature
         if streams is not None and signature not in seen:
             continue
         programs, first, last, executors, number = seen.get(signature, (0, None, None, (), None))
         history = tuple(marks.get(signature, ()))
         status, why = _status(page, history, last)
+        if status == "known" and (
+            beyond := uncovered(stored.finding, {e: builds.get(e, "") for e in executors}, rules)
+        ):
+            status, why = NEW, f"the rules of {page} say nothing of {', '.join(beyond)}"
         rows.append(Listed(stored.finding.id, stored, status, why, programs, executors, first, last, history, number))
     return sorted(rows, key=lambda r: (not r.is_new, -r.programs, r.finding.signature))
 

@@ -17,7 +17,8 @@ def named(program: GraphProgram, index: int) -> str:
     """The op at `index`, with what its code depends on: `Special(erf)`, `Extension(einsum)`, `Scatter(U8)`.
 
     `Scatter(U8)` where it has indices of a narrow or unsigned type;
-    `Compare(F32)` by what it compares, which its result, a truth value, does not tell; `Convert(F4E2M1FN)` of a float of less than eight bits.
+    `Compare(F32)` by what it compares, which its result, a truth value, does not tell; `Convert(F32)` of a float to an integer,
+    or of a float of less than eight bits; `Abs(C32)` of complex numbers.
     """
     ins = program.instructions[index]
     if isinstance(ins.op, ops.Special | ops.Special2 | ops.Bits):
@@ -28,7 +29,10 @@ def named(program: GraphProgram, index: int) -> str:
         return f"{ins.op.name}({program.slot_types[ins.input_slots[0]].dtype.name})"
     if isinstance(ins.op, ops.Convert):
         read = program.slot_types[ins.input_slots[0]].dtype
-        return f"{ins.op.name}({read.name})" if read.is_float and read.bits < 8 else ins.op.name
+        told = read.is_float and (read.bits < 8 or program.slot_types[ins.output_slots[0]].dtype.is_int)
+        return f"{ins.op.name}({read.name})" if told else ins.op.name
+    if isinstance(ins.op, ops.Abs) and (read := program.slot_types[ins.input_slots[0]].dtype).is_complex:
+        return f"{ins.op.name}({read.name})"
     if (place := INDICES.get(type(ins.op))) is None:
         return ins.op.name
     dtype = program.slot_types[ins.input_slots[place]].dtype

@@ -54,22 +54,26 @@ class Suspect:
         return self.attribution in (UNCLEAR, MAKING) or attribute(self.executor, case, pool) == self.attribution
 
     @property
+    def cause(self) -> tuple[str, ...]:
+        """What suspects with one cause probably share, whichever build shows it."""
+        verdict = self.answer.verdict.value
+        # one option or rewrite shows in many dtypes and value classes: they must not make many groups
+        if self.attribution.startswith(("option", "rewrite")):
+            return (verdict, self.op, self.attribution)
+        if self.attribution == MAKING or self.answer.verdict is Verdict.ERROR:
+            # a compiler's words tell causes apart, the program's output does not
+            return (verdict, complaint(self.answer), self.attribution)
+        return (verdict, self.op, self.dtype, self.how or how_of(self.answer), self.attribution)
+
+    @property
     def group(self) -> tuple[str, ...]:
-        """What suspects with one cause probably share: one of each group is reduced."""
-        # one option shows in many ops, one rewrite in many dtypes and value classes: they must not make many groups
-        if self.attribution.startswith("option"):
-            return (self.answer.verdict.value, self.attribution)
-        if self.attribution.startswith("rewrite"):
-            return (self.answer.verdict.value, self.op, self.attribution)
-        if self.attribution == MAKING:  # whoever was asked
-            return (self.answer.verdict.value, complaint(self.answer), self.attribution)
+        """The cause, and the build that shows it: one suspect of each group is reduced, unless what another build's came to shows it."""
         peer = self.executor.peer
-        side = str(peer) if peer.family == "native" else "xla"
+        if self.attribution == MAKING:  # whoever was asked
+            return (*self.cause, "")
         if peer.kind == "native" and peer.build:  # each program has another configuration
-            side = "native-drawn"
-        if self.answer.verdict is Verdict.ERROR:  # a compiler's words tell causes apart, the program's output does not
-            return (self.answer.verdict.value, complaint(self.answer), self.attribution, side)
-        return (self.answer.verdict.value, self.op, self.dtype, self.how or how_of(self.answer), self.attribution, side)
+            return (*self.cause, "native-drawn")
+        return (*self.cause, str(peer) if peer.family == "native" else peer.build or peer.kind)
 
 
 def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspect:

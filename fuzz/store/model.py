@@ -55,7 +55,7 @@ class Plan:
     reduce_seconds
         Budget for reducing one disagreement.
     max_findings
-        Groups of disagreements reduced at most; others are counted, not reduced.
+        Kinds of disagreements reduced at most; others are counted, not reduced.
     generate
         What the programs may contain, as `fuzz.generate.settings.config_of` reads it.
     """
@@ -139,6 +139,8 @@ class Group:
         The executors that show it beside that of the smallest.
     seen
         When the first was seen, in seconds since 1970.
+    alike
+        Signatures of what groups of the same cause on other builds came to.
     """
 
     stream: int
@@ -147,6 +149,7 @@ class Group:
     programs: int
     also: tuple[str, ...]
     seen: float
+    alike: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

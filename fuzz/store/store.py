@@ -41,6 +41,8 @@ _CLAIMS = 3
 IN_FLIGHT = ("program", "answer", "strike")
 _GROUPS_WITH_SUSPECTS = "kin JOIN suspect ON suspect.stream = kin.stream AND suspect.kin = kin.name"
 _IS_BEGUN = "kin.stream = ? AND (owner <> '' OR signature <> '')"
+#: The name of a group without its last entry, which is the build.
+_CAUSE = "iif(json_valid({0}), json_remove({0}, '$[#-1]'), '')"
 _BEGUN = f"SELECT op, attribution FROM {_GROUPS_WITH_SUSPECTS} WHERE {_IS_BEGUN}"  # noqa: S608
 _CLAIMABLE = f"kin.stream = ? AND owner = '' AND signature = '' AND claims < {_CLAIMS}"
 
@@ -253,6 +255,11 @@ class Store:
             ).fetchone()
         return int(count)
 
+    def holds(self, batch: Batch, owner: str) -> bool:
+        """Whether a batch is still a worker's own to seal."""
+        sql = "SELECT count(*) FROM batch WHERE stream = ? AND number = ? AND digest = '' AND owner = ?"
+        return bool(self.database.row(tuple[int], sql, (batch.stream, batch.number, owner))[0])
+
     def seal(
         self, batch: Batch, owner: str, cases: Sequence[Case], counts: Counts, disagreements: Sequence[Disagreement]
     ) -> None:
@@ -323,7 +330,9 @@ class Store:
         ended the process a few times is left alone.
         """
         with self.database.write() as write:
-            if write.execute(f"SELECT count(*) FROM kin WHERE {_IS_BEGUN}", (stream,)).fetchone()[0] >= limit:  # noqa: S608
+            # each one that is being reduced may come to a signature of its own
+            begun = "SELECT count(DISTINCT iif(signature = '', name, signature)) FROM kin WHERE"
+            if write.execute(f"{begun} {_IS_BEGUN}", (stream,)).fetchone()[0] >= limit:
                 return None
             row = write.execute(
                 f"SELECT name, count(DISTINCT fingerprint), min(seen) FROM {_GROUPS_WITH_SUSPECTS} WHERE {_CLAIMABLE}"  # noqa: S608
@@ -344,9 +353,13 @@ class Store:
             )
             names = "SELECT DISTINCT executor FROM suspect WHERE stream = ? AND kin = ? ORDER BY 1"
             executors = self.database.rows(tuple[str], names, (stream, name))
+            cause, same = _CAUSE.format("name"), _CAUSE.format("?2")
+            others = f"SELECT DISTINCT signature FROM kin WHERE stream = ?1 AND signature <> '' AND {cause} = {same} ORDER BY 1"  # noqa: S608
+            alike = self.database.rows(tuple[str], others, (stream, name))
         answer = from_json(Answer, text, self.path)
         smallest = Disagreement(number, unpack(program, inputs), answer, name, *where)
-        return Group(stream, name, smallest, programs, tuple(e for (e,) in executors if e != answer.executor), seen)
+        also = tuple(e for (e,) in executors if e != answer.executor)
+        return Group(stream, name, smallest, programs, also, seen, tuple(signature for (signature,) in alike))
 
     def longest_waiting(self, stream: int) -> float | None:
         """When the first disagreement was seen of the groups that no worker has begun to reduce; seconds since 1970."""

@@ -90,9 +90,9 @@ class Executor:
         try:
             for fact in self.facts():  # those before an error are shown, too
                 facts.append(fact)
+            return ExecutorInfo(self.name, available=True, facts=tuple(facts), build=self.build)
         except TenferroError as error:
             return ExecutorInfo(self.name, available=False, reason=str(error), facts=tuple(facts))
-        return ExecutorInfo(self.name, available=True, facts=tuple(facts))
 
     @property
     def build(self) -> str:

@@ -12,6 +12,7 @@ import json
 import os
 import shlex
 import shutil
+import stat
 import subprocess
 import time
 from collections.abc import Iterator
@@ -140,7 +141,11 @@ class ExternalExecutor(Executor):
             if status:
                 raise self._died(children.ending(status), stderr)
             try:
+                if not stat.S_ISREG(os.lstat(outputs).st_mode):  # opening a pipe waits for who writes into it
+                    raise FormatError(where=outputs, detail="the outputs are no regular file")
                 arrays = load_npz(outputs, "out", _due(case))
+            except FileNotFoundError:
+                raise EngineFault(engine=self.name, detail="exit status 0, but no outputs were written") from None
             except FormatError as error:
                 raise EngineFault(engine=self.name, detail=f"exit status 0, but {error.detail}") from None
         return Execution(tuple(arrays), {"execute": time.perf_counter() - start})

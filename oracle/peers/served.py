@@ -9,9 +9,10 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import IO
 
+from oracle.peers.errors import EngineFault
 from tenferro_ref import children, keeper
 from tenferro_ref.errors import WorkerDied
 
@@ -30,7 +31,6 @@ class Server:
     command: Sequence[str]
     _process: subprocess.Popen[bytes] | None = None
     _log: IO[bytes] | None = None
-    _ahead: bytes = field(default=b"", init=False)
 
     def request(self, line: bytes, seconds: float) -> bytes:
         """Send a line, and give back the one that answers it.
@@ -39,6 +39,8 @@ class Server:
         ------
         WorkerDied
             It ended, was too slow, or answered without end; it is ended then with all that it has started.
+        EngineFault
+            It wrote more than the line that answers; it is ended, since nobody knows what its next line answers.
         OSError
             It cannot be started.
         """
@@ -46,8 +48,11 @@ class Server:
         assert process.stdin is not None
         assert process.stdout is not None
         reader, writer = process.stdout.fileno(), process.stdin.fileno()
-        deadline, unsent, parts, size = time.monotonic() + seconds, memoryview(line + b"\n"), [self._ahead], 0
-        while b"\n" not in parts[-1]:
+        if select.select([reader], [], [], 0)[0] and os.read(reader, 1):
+            raise self._babbled()
+        deadline, unsent, parts, size = time.monotonic() + seconds, memoryview(line + b"\n"), list[bytes](), 0
+        answered = False
+        while unsent or not answered:
             if children.interrupted.is_set() or time.monotonic() >= deadline or size > _ANSWER_BYTES:
                 how = (
                     f"timeout after {seconds:g} s"
@@ -62,14 +67,19 @@ class Server:
             if readable:
                 parts.append(os.read(reader, 1 << 16))
                 size += len(parts[-1])
+                answered = answered or b"\n" in parts[-1]
                 if not parts[-1]:
                     raise self._died("")
-        answer, _, self._ahead = b"".join(parts).partition(b"\n")
+            assert self._log is not None
+            children.keep_short(self._log)
+        answer, _, beyond = b"".join(parts).partition(b"\n")
+        if beyond:
+            raise self._babbled()
         return answer
 
     def close(self) -> None:
         """End it with all that it has started; a later request starts it anew."""
-        process, log, self._process, self._log, self._ahead = self._process, self._log, None, None, b""
+        process, log, self._process, self._log = self._process, self._log, None, None
         if process is not None:
             keeper.stop(process)
             for stream in filter(None, (process.stdin, process.stdout, log)):
@@ -85,9 +95,11 @@ class Server:
             )  # fmt: skip
             assert self._process.stdin is not None
             os.set_blocking(self._process.stdin.fileno(), False)
-        assert self._log is not None
-        children.keep_short(self._log)
         return self._process
+
+    def _babbled(self) -> EngineFault:
+        self.close()
+        return EngineFault(engine=self.name, detail="standard output has more than one line for a program")
 
     def _died(self, how: str) -> WorkerDied:
         """The error that says how it ended: by itself if `how` is empty."""

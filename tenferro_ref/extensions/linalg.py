@@ -17,7 +17,7 @@ import numpy as np
 from tenferro_ref import ops
 from tenferro_ref.dims import Extent, combine, equal_extents
 from tenferro_ref.dtype import INEXACT, DType
-from tenferro_ref.errors import DTypeMismatch, InvalidArgument, RankMismatch, ShapeMismatch
+from tenferro_ref.errors import DTypeMismatch, NumericalFailure, RankMismatch, ShapeMismatch
 from tenferro_ref.extensions import linalg_kernels as kernels
 from tenferro_ref.extensions.family import Family, check_count, check_dtype, read_config, register, reject
 from tenferro_ref.ops import TensorType
@@ -252,8 +252,8 @@ def _execute(op: ops.Extension, inputs: Sequence[Array]) -> Sequence[Array]:
 
     Raises
     ------
-    InvalidArgument
-        A matrix is singular, not positive definite, or not finite; the message names it by its batch index.
+    NumericalFailure
+        A matrix is singular, not positive definite, or not finite; `cause` names it by its batch index (SEMANTICS C.2).
     """
     types = _infer(op, tuple(TensorType(DType.of(x), x.shape) for x in inputs))
     results = [np.zeros(t.shape, t.dtype.numpy, order="F") for t in types]
@@ -264,7 +264,7 @@ def _execute(op: ops.Extension, inputs: Sequence[Array]) -> Sequence[Array]:
                 parts = kernel(*(x[(..., *index)] for x in inputs), **config)
         except np.linalg.LinAlgError as error:
             which = f"matrix {list(index)} of the batch" if index else "the matrix"
-            raise InvalidArgument(op=op.op, argument="a", detail=f"{which}: {error}") from None
+            raise NumericalFailure(op=op.op, dtype=DType.of(inputs[0]).name, cause=f"{which}: {error}") from None
         for result, part in zip(results, parts, strict=True):
             result[(..., *index)] = part
     return results

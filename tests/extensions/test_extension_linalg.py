@@ -13,6 +13,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import (
     DTypeMismatch,
     InvalidArgument,
+    NumericalFailure,
     InvalidCompiledGraph,
     RankMismatch,
     ShapeMismatch,
@@ -127,7 +128,7 @@ def test_ranks():
     assert (q == np.eye(3, 2)).all()
     assert not r.any()
     assert (order.tolist(), rank.item()) == ([0, 1], 0)
-    with pytest.raises(InvalidArgument, match="not finite"):
+    with pytest.raises(NumericalFailure, match="not finite"):
         run(linalg.rank_revealing_qr, np.full((2, 2), np.nan))
 
 
@@ -240,11 +241,10 @@ NOT_FINITE = np.array([[1.0, np.nan], [0.0, 1.0]])
     ],
 )
 def test_a_matrix_that_the_op_cannot_work_on(build, a, reason):
-    with pytest.raises(InvalidArgument, match=f"the matrix: .*{reason}") as plain:
+    with pytest.raises(NumericalFailure, match=f"the matrix: .*{reason}"):
         run(build, a)
-    assert plain.value.argument == "a"
     batch = np.stack([np.eye(len(a)), np.eye(len(a)), a], axis=2)
-    with pytest.raises(InvalidArgument, match=rf"matrix \[2\] of the batch: .*{reason}"):
+    with pytest.raises(NumericalFailure, match=rf"matrix \[2\] of the batch: .*{reason}"):
         run(build, batch)
 
 

@@ -38,9 +38,10 @@ def test_indices_of_a_type_that_the_engine_lacks_are_named(op: str, dtype: str, 
 
 
 @pytest.mark.parametrize(
-    ("dtype", "name"), [("F4E2M1FN", "Convert(F4E2M1FN)"), ("F8E4M3FN", "Convert"), ("I4", "Convert")]
+    ("dtype", "name"),
+    [("F4E2M1FN", "Convert(F4E2M1FN)"), ("F8E4M3FN", "Convert(F8E4M3FN)"), ("F32", "Convert(F32)"), ("I4", "Convert")],
 )
-def test_a_conversion_of_a_float_of_four_bits_is_named(dtype: str, name: str) -> None:
+def test_a_conversion_of_a_float_to_an_integer_is_named(dtype: str, name: str) -> None:
     head = f'graph policy {{"dtypes": "stablehlo"}} (%0: {dtype}[]) -> (%1) slots 2'
     program = parse(f'{head} {{\n  %1 = Convert(%0) {{"to": "I32"}} : I32[]\n}}\n')
     assert named(program, 0) == name
@@ -78,7 +79,9 @@ def test_the_dtype_of_a_signature_is_that_of_the_wrong_output(wrong: int | None,
         "pjrt:x@parity", Verdict.MISMATCH, Comparison(worst_output=wrong, value_class="expected finite, got NaN")
     )
     case = Case(program, (np.zeros((), np.float32), np.zeros((), np.complex64)))
-    assert signature(case, answer, "every lane") == f"Abs > Negate | {dtype} | expected finite, got NaN | every lane"
+    assert (
+        signature(case, answer, "every lane") == f"Abs(C32) > Negate | {dtype} | expected finite, got NaN | every lane"
+    )
 
 
 @pytest.mark.parametrize(("start", "suffix"), [("i8", "(I8)"), ("ui32", "(U32)"), ("i32", ""), ("i64", "")])

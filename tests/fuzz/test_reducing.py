@@ -53,3 +53,13 @@ def test_a_second_attempt_is_of_the_answer_to_what_the_first_one_left(monkeypatc
     smaller = chain(Exp)  # it is not wrong: what does not repeat is not reduced once more
     assert reducing._reduced(site, group, suspect) == (found, smaller)
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize(("shows", "page"), [(True, True), (False, False)])
+def test_another_build_is_what_the_first_one_is_if_it_gets_the_reduced_program_wrong(shows: bool, page: bool) -> None:
+    case = chain(Negate if shows else Exp)
+    suspect = suspect_of(Wrong(), chain(Negate))
+    found = SimpleNamespace(case=case, finding=SimpleNamespace(verdict="mismatch"))
+    site: Any = SimpleNamespace(pool=None, store=SimpleNamespace(finding={"a | b": found}.get))
+    group: Any = SimpleNamespace(alike=("a | b",))
+    assert (reducing._of_another_build(site, group, suspect) is found) is page

@@ -16,7 +16,7 @@ from fuzz.generate.batches import generate
 from fuzz.store import Counts, Disagreement, Store
 from fuzz.store.counts import WIDTHS
 from fuzz.store.merge import merge
-from oracle.verdict import Verdict
+from oracle.verdict import ExecutorInfo, Verdict
 from tenferro_ref.errors import (
     FormatError,
     UsageError,
@@ -164,6 +164,21 @@ class TestFindings:
             (row,) = listed(store)
             assert (row.status, row.why) == ("known", "0001-fast-min-max-drops-nan")
             assert row.record.known == row.why
+
+    @pytest.mark.parametrize(
+        ("build", "status"), [("0.81, StableHLO 1.13.3", "known"), ("0.115, StableHLO 1.20.0", "new")]
+    )
+    def test_a_finding_is_known_on_the_builds_that_its_rules_name(self, build: str, status: str) -> None:
+        """Another one that shows it has regressed, and nobody knows."""
+        known = "Log1p | F64 | expected finite, got other finite | every lane"
+        with Store() as store:
+            stream = store.begin(PLAN, [ExecutorInfo("other", True, build=f"cpu, PJRT {build}")], (), "")
+            run_batch(store, stream, bad=(0,))
+            settle(store, stream, signature=known, executor="native", build="cpu, PJRT 0.81, StableHLO 1.13.3")
+            (row,) = listed(store)
+        assert row.status == status
+        if status == "new":
+            assert (row.why, row.record.known) == ("the rules of 0002-f64-log1p-many-ulps say nothing of other", "")
 
 
 class TestMerge:

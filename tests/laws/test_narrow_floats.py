@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -9,14 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oracle.case import Case
 from oracle.enclosure import MODELS, enclose
 from oracle.enclosure.formats import FORMATS
+from oracle.peers import NativeExecutor
 from tenferro_ref import ops
 from tenferro_ref.dtype import NARROW_FLOATS, DType
+from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.narrow import narrowed, to_nearest
 from tenferro_ref.ops import STABLEHLO
-from tenferro_ref.program import GraphBuilder
+from tenferro_ref.program import GraphBuilder, LoweringView
 from tenferro_ref.runtime.kernels import run_kernel
+from tenferro_ref.stablehlo import lower_to_stablehlo
+from tenferro_ref.stablehlo.loader import load
 
 pytestmark = pytest.mark.once
 
@@ -48,6 +54,33 @@ def test_rounding_gives_the_nearest_value(dtype: DType) -> None:
     ties = np.isin(x, middles)
     even = again.view(f"u{dtype.itemsize}") & 1
     assert not even[ties].any()
+
+
+@pytest.mark.parametrize("dtype", sorted(NARROW_FLOATS, key=lambda d: d.name), ids=str)
+@pytest.mark.parametrize("op", [ops.ReduceMax((0,)), ops.ReduceMin((0,))], ids=["maximum", "minimum"])
+def test_an_extremum_is_a_number_whatever_the_format_lacks(op: ops.ReduceMax | ops.ReduceMin, dtype: DType) -> None:
+    """Some have NaN in place of infinities, and what they begin with must not be one."""
+    values = every_value(dtype)
+    ends = [float(e) for e in (dtype.extremes if isinstance(op, ops.ReduceMax) else dtype.extremes[::-1])]
+    (of_none,) = run_kernel(op, STABLEHLO, np.zeros(0, dtype.numpy))
+    assert float(of_none) == ends[0]
+    assert not values.size or float(of_none) in (values[0], values[-1], -np.inf, np.inf)
+    some = np.array([1, 2, 1], np.float32).astype(dtype.numpy)
+    (largest,) = run_kernel(op, STABLEHLO, some)
+    b = GraphBuilder(policy=STABLEHLO)
+    text = lower_to_stablehlo(LoweringView.of(b.build(b.apply(op, b.input(dtype, (3,))))))
+    again = load(text)
+    (read,) = NativeExecutor().run(Case.of(again.program, again.inputs([some]))).outputs
+    assert float(largest) == float(read) == (2 if isinstance(op, ops.ReduceMax) else 1)
+    if dtype.bits == 8:  # what it begins with stands in the module by its bits
+        word = int(re.search("dense<0x([0-9A-F]+)>", text)[1], 16)  # type: ignore[index]
+        assert float(np.uint8(word).view(dtype.numpy)) == ends[0]
+
+
+def test_a_sum_in_a_format_without_a_zero_is_not_emitted() -> None:
+    b = GraphBuilder(policy=STABLEHLO)
+    with pytest.raises(UnsupportedOp, match=r"ReduceSum: .* zero"):
+        lower_to_stablehlo(LoweringView.of(b.build(b.input(DType.F8E8M0FNU, (3,)).sum())))
 
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)

@@ -229,8 +229,8 @@ def of_refused(case: Case, native: TenferroError) -> Iterator[Due]:
     yield Due(NativeExecutor(), Verdict.UNDECIDED if matrix else Verdict.ERROR, native)
     yield from each(everybody, Verdict.PASS, dataclasses.replace(native))
     yield from each(command, Verdict.PASS, foreign(native.kind, None, None), foreign(native.kind, op, axis))
-    strange = foreign("Strange", op, axis), foreign(native.kind, "Elsewhere", axis)
-    yield from each(command, Verdict.UNSUPPORTED, *strange)
+    yield from each(command, Verdict.UNSUPPORTED, foreign("Strange", op, axis))
+    yield from each(command, Verdict.ERROR, foreign(native.kind, "Elsewhere", axis))
     other = error_of(another(native.kind), op), error_of(native.kind, "Elsewhere"), PLANTED
     yield from each(everybody, Verdict.ERROR, *other)
     # what of a matrix is open to who has no errors is not to those who have them
@@ -243,6 +243,9 @@ def of_valid(case: Case, native: Execution) -> Iterator[Due]:
     """A program that the native executor computes: results, right or not, and errors."""
     said = PLANTED, error_of("ShapeMismatch", "Add"), error_of("InvalidArgument", "Cholesky")
     yield from each(everybody, Verdict.ERROR, *said)
+    # a command may have errors of its own; one of ours that calls the program invalid is wrong
+    yield from each(command, Verdict.UNSUPPORTED, foreign("Strange", "Add", None), foreign("UnsupportedOp", None, None))
+    yield from each(command, Verdict.ERROR, foreign("ShapeMismatch", "Add", None), foreign("RankMismatch", None, None))
     if sum(a.size for a in native.outputs) > SLOW:
         return
     given = [native.outputs]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeAlias
+from typing import IO, TypeAlias
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from oracle.judge import Reference, judge
 from oracle.peers import Executor, NativeExecutor, Pool
 from oracle.peers.external import _array, _Tensor, _tensor
 from oracle.verdict import Answer, Verdict
+from tenferro_ref import children
 from tenferro_ref.dtype import DType
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.tensor import same_bits
@@ -34,6 +36,9 @@ for n, line in enumerate(sys.stdin):
     if sys.argv[1] == "flood":
         while True: print("x" * 100, end="")
     if sys.argv[1] == "deaf": time.sleep(30)
+    if sys.argv[1] == "loud":
+        while True: print("x" * 10_000, file=sys.stderr)
+    if sys.argv[1].startswith("babble "): print(sys.argv[1][7:], end="\\n" if n else "\\nand more\\n", flush=True); continue
     print(sys.argv[1].replace("{n}", f"{n:02x}"), flush=True)
 """
 B = GraphBuilder()
@@ -130,3 +135,42 @@ def test_one_that_does_not_answer_ends_at_the_time_limit(engine: Engine, pool: P
 def test_tensors_survive_the_line(dtype: DType) -> None:
     array = np.arange(6).reshape(2, 3).astype(dtype.numpy)
     assert same_bits(_array(_Tensor(**_tensor(array))), array)
+
+
+def test_a_line_too_many_is_not_the_answer_to_the_next_program(engine: Engine) -> None:
+    babbling = engine(f"babble {RIGHT}")
+    for _ in range(2):  # the process is a new one each time
+        found = verdict(babbling)
+        assert found.verdict is Verdict.ERROR
+        assert "more than one line" in found.reason
+
+
+def test_an_answer_before_the_request_is_read_leaves_nothing_for_the_next(tmp_path: Path, pool: Pool) -> None:
+    script = tmp_path / "early.py"
+    script.write_text(
+        "import sys\n"
+        "while sys.stdin.buffer.read(100):\n"
+        """    print('{"error":{"kind":"No","message":"too large"}}', flush=True)\n"""
+        "    sys.stdin.buffer.readline()\n"
+    )
+    b = GraphBuilder()
+    case = Case.of(b.build(-b.input("F64", (50_000,))), [np.ones(50_000)])
+    early = pool.make(f"external-served:{sys.executable} {script}")
+    assert [verdict(early, case).verdict for _ in range(3)] == [Verdict.UNSUPPORTED] * 3
+
+
+def test_what_it_says_beside_its_answers_stays_small_on_the_disk(
+    engine: Engine, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool.request_seconds = 1.0
+    sizes: list[int] = []
+    tail = children.tail
+
+    def measured(log: IO[bytes], size: int) -> bytes:
+        sizes.append(os.fstat(log.fileno()).st_blocks * 512)
+        return tail(log, size)
+
+    monkeypatch.setattr(children, "tail", measured)
+    assert verdict(engine("loud")).verdict is Verdict.TIMEOUT
+    assert sizes
+    assert max(sizes) <= 4 * children.LOG_BYTES

@@ -178,3 +178,19 @@ def test_an_initial_value_that_is_left_out_is_not_held_to_the_interpreter(pool: 
 
     (found,) = check(subject, [OfCases((np.array(seen, np.int32),))], pool).answers
     assert (found.answer.verdict, found.evidence) == (Verdict.UNDECIDED, "none")
+
+
+def test_large_elements_say_nothing_of_small_ones(pool: Pool) -> None:
+    """The distance to the twin of 1e10 is no allowance for 1, 2, 3."""
+    text = """func.func @main(%x: tensor<63xf32>) -> tensor<63xf32> {
+      %0 = stablehlo.exponential %x : tensor<63xf32>
+      %1 = stablehlo.composite "some.thing" %0 {decomposition = @f} : (tensor<63xf32>) -> tensor<63xf32>
+      return %1 : tensor<63xf32>
+    }
+    func.func private @f(%x: tensor<63xf32>) -> tensor<63xf32> { return %x : tensor<63xf32> }"""
+    x = np.concatenate([np.linspace(22, 24, 60), np.log([1, 2, 3])]).astype(np.float32)
+    held = evidence(pool, text, x)
+    (right,) = held.interpreter.run_source(held.source, [x]).outputs
+    wrong = np.where(np.arange(63) < 60, right, np.float32([*[0] * 60, -500, 700, -900]))
+    assert judge_by_evidence(Said((right,)), held).verdict is Verdict.PASS
+    assert judge_by_evidence(Said((wrong,)), held).verdict is Verdict.MISMATCH

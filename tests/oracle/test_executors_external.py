@@ -30,8 +30,10 @@ case $1 in
   silent) exit 0 ;;
   mute) echo "no reason" >&2; exit 3 ;;
   junk) echo junk > "$4" ;;
+  pipe) mkfifo "$4" ;;
   fail) echo "last words" >&2; exit 4 ;;
   abort) kill -ABRT $$ ;;
+  leave) setsid sleep 30 & echo $! > "$here/pid"; exit 4 ;;
   hang) echo $$ > "$here/pid"; sleep 30; exit 0 ;;
 esac
 """
@@ -78,6 +80,7 @@ def test_what_it_writes_is_judged(folder: Path, outputs: list[np.ndarray]) -> No
         ("mute", Verdict.CRASH, "without a line of JSON"),
         ("silent", Verdict.ERROR, "exit status 0, but"),
         ("junk", Verdict.ERROR, "exit status 0, but not an .npz"),
+        ("pipe", Verdict.ERROR, "exit status 0, but the outputs are no regular file"),
     ],
 )
 def test_any_other_end(folder: Path, mode: str, want: Verdict, words: str) -> None:
@@ -109,6 +112,16 @@ def test_a_hang_ends_at_the_time_limit_with_all_that_it_started(folder: Path) ->
     assert session not in sessions()
 
 
+def test_what_left_the_process_group_ends_as_well(folder: Path) -> None:
+    assert verdict(folder, "leave").verdict is Verdict.CRASH
+    started = Path("/proc") / (folder / "pid").read_text().strip()
+    for _ in range(100):
+        if not started.exists():
+            break
+        time.sleep(0.05)
+    assert not started.exists()
+
+
 ADD = '{"error": {"kind": "ShapeMismatch", "op": "Add", "lhs": [2], "rhs": [3], "message": "shapes"}}'
 SHORT = '{"error": {"kind": "ShapeMismatch", "op": "Add", "message": "shapes"}}'
 FOREIGN = '{"error": {"kind": "BackendFailure", "op": "Pow", "message": "no kernel"}}'
@@ -118,7 +131,7 @@ FOREIGN = '{"error": {"kind": "BackendFailure", "op": "Pow", "message": "no kern
     ("line", "want", "words"),
     [
         (ADD, Verdict.ERROR, "ShapeMismatch: Add"),
-        (SHORT, Verdict.UNSUPPORTED, "ShapeMismatch: shapes"),
+        (SHORT, Verdict.ERROR, "ShapeMismatch: shapes"),  # the program is valid
         (FOREIGN, Verdict.UNSUPPORTED, "BackendFailure: no kernel"),
         ('{"error": "no"}', Verdict.CRASH, "without a line of JSON"),
         ("[3]", Verdict.CRASH, "without a line of JSON"),

@@ -7,8 +7,8 @@ import pytest
 
 from oracle.compare import compare
 from oracle.enclosure import Interval
-from oracle.ulp import ulp_distance
-from tenferro_ref.dtype import DType
+from oracle.ulp import ordinals, ulp_distance
+from tenferro_ref.dtype import NARROW_FLOATS, DType
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -30,6 +30,19 @@ def test_the_whole_line_is_measured(dtype: type[np.floating]) -> None:
     wanted = 2.0 * (info.maxexp - info.minexp) * 2.0**info.nmant
     assert ulp_distance(*ends)[0] == wanted
     assert ulp_distance(*(np.asarray(e[0]) for e in ends)) == wanted
+
+
+@pytest.mark.parametrize("dtype", sorted((d for d in NARROW_FLOATS if d.bits <= 8), key=str), ids=str)
+def test_numbers_of_few_bits_are_in_order(dtype: DType) -> None:
+    values = np.arange(2**dtype.bits, dtype=np.uint8).view(dtype.numpy)
+    known = values[np.isfinite(values.astype(np.float64))]
+    ordered = known[np.argsort(known.astype(np.float64), kind="stable")]
+    rises = np.diff(ordered.astype(np.float64)) > 0  # not from one zero to the other
+    assert np.diff(ordinals(ordered)).tolist() == rises.astype(int).tolist()
+    one, two = np.ones(1).astype(dtype.numpy), np.full(1, 2.0).astype(dtype.numpy)
+    assert ulp_distance(one, two) == 2.0 ** int(dtype.finfo.nmant)
+    if dtype is not DType.F8E8M0FNU:
+        assert ulp_distance(one, -one) == 2 * ulp_distance(one, 0 * one)
 
 
 @pytest.mark.parametrize("dtype", [DType.F32, DType.F64])

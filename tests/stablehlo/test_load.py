@@ -402,3 +402,39 @@ def test_a_defect_of_the_reader_is_not_laid_at_the_door_of_mlir(monkeypatch: pyt
     monkeypatch.setitem(reader._ASKED, "signature", lambda request: request["no such key"])
     answer = reader.read({"ask": "signature", "source": TEXT, "where": "x"})
     assert wire.unpack_error(answer["refusal"]).kind == "Internal"
+
+
+# --- sizes and spellings that a reader trips over ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("index", ["i8", "ui8", "i64"])
+def test_batches_of_a_gather_are_not_counted_in_the_type_of_its_indices(index: str) -> None:
+    text = f"""func.func @main(%x: tensor<300x3xf32>, %i: tensor<300x1x{index}>) -> tensor<300x1xf32> {{
+      %0 = "stablehlo.gather"(%x, %i) <{{dimension_numbers = #stablehlo.gather<offset_dims = [1], operand_batching_dims = [0],
+        start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>}}>
+        : (tensor<300x3xf32>, tensor<300x1x{index}>) -> tensor<300x1xf32>
+      return %0 : tensor<300x1xf32>
+    }}"""
+    x = np.arange(900, dtype=np.float32).reshape(300, 3)
+    dtype = {"i8": np.int8, "ui8": np.uint8, "i64": np.int64}[index]
+    (result,) = run(load(text), x, np.ones((300, 1), dtype))
+    assert result[:, 0].tolist() == x[:, 1].tolist()
+
+
+def test_a_constant_is_told_from_attributes_beside_it() -> None:
+    text = """func.func @main() -> tensor<2xcomplex<f32>> {
+      %0 = stablehlo.constant {note = dense<7> : tensor<1xi32>} dense<[(1.0, 2.0), (3.0, -4.0)]> : tensor<2xcomplex<f32>>
+      return %0 : tensor<2xcomplex<f32>>
+    }"""
+    (result,) = run(load(text))
+    assert result.tolist() == [1 + 2j, 3 - 4j]
+
+
+def test_a_loop_of_empty_regions_ends() -> None:
+    text = """func.func @main() -> tensor<i1> {
+      %t = stablehlo.constant dense<true> : tensor<i1>
+      %0 = stablehlo.while(%x = %t) : tensor<i1> cond { stablehlo.return %x : tensor<i1> } do { stablehlo.return %x : tensor<i1> }
+      return %0 : tensor<i1>
+    }"""
+    with pytest.raises(LoweringError, match="more than 100 operations"):
+        load(text, evaluate=reader.evaluate, most=100)

@@ -254,3 +254,35 @@ def test_a_window_of_a_scatter_that_is_partly_outside_has_no_one_meaning(body: s
         if 0 <= start <= 2:
             due[start : start + 2] = 9 if body == "maximum" else due[start : start + 2] + 9
         np.testing.assert_array_equal(result, due)
+
+
+# --- the order in which a body is applied -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dtype", "lines", "words"),
+    [
+        ("i32", "%c = stablehlo.subtract %a, %b : tensor<i32>", "stablehlo.subtract"),
+        (
+            "f32",
+            "%d = stablehlo.maximum %a, %b : tensor<f32>\n%c = stablehlo.negate %d : tensor<f32>",
+            "stablehlo.negate",
+        ),
+        ("f32", "%d = stablehlo.multiply %a, %b : tensor<f32>\n%c = stablehlo.add %d, %a : tensor<f32>", "rounds"),
+        ("i32", "%c = stablehlo.xor %a, %b : tensor<i32>", ""),
+    ],
+)
+def test_a_body_that_tells_left_from_right_has_no_one_meaning(dtype: str, lines: str, words: str) -> None:
+    text = f"""func.func @main(%x: tensor<4x{dtype}>, %z: tensor<{dtype}>) -> tensor<{dtype}> {{
+      %r = stablehlo.reduce(%x init: %z) across dimensions = [0] : (tensor<4x{dtype}>, tensor<{dtype}>) -> tensor<{dtype}>
+      reducer(%a: tensor<{dtype}>, %b: tensor<{dtype}>) {{
+        {lines}
+        stablehlo.return %c : tensor<{dtype}>
+      }}
+      return %r : tensor<{dtype}>
+    }}"""
+    if not words:
+        assert run(text, np.array([1, 2, 4, 8], np.int32), np.array(0, np.int32)) == 15
+        return
+    with pytest.raises(UnsupportedOp, match=words):
+        load(text, "m")

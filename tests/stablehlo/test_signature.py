@@ -29,6 +29,14 @@ def test_a_function_of_another_name_is_called_by_main() -> None:
     assert load(source.code).program.input_types == source.arguments
 
 
+def test_a_function_beside_main_takes_its_name() -> None:
+    """Whoever called `main` calls it still."""
+    main = SIMPLE.format(name="main").replace("return %a", "%b = stablehlo.negate %a : tensor<2x1xf32> return %b")
+    caller = "func.func @f(%a: tensor<2x1xf32>) -> tensor<2x1xf32> { %b = func.call @main(%a) : (tensor<2x1xf32>) -> tensor<2x1xf32> return %b : tensor<2x1xf32> }"
+    source = signature(f"module {{ {main} {caller} }}", entry="f")
+    assert load(source.code).program == load(f"module {{ {main} {caller} }}", entry="main").program
+
+
 def test_the_one_public_function_is_meant() -> None:
     private = "func.func private @g(%a: tensor<f32>) -> tensor<f32> { return %a : tensor<f32> }"
     assert signature(f"module {{ {private} {SIMPLE.format(name='f')} }}").arguments == (TensorType(DType.F32, (2, 1)),)

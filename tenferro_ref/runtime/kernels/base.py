@@ -81,9 +81,9 @@ def _widened(op: Op, function: Callable[..., Values], *arrays: Values) -> Values
     result = function(*(a.astype(wide) if DType.of(a) is dtype else a for a in arrays))
     if result.dtype != wide:
         return result
+    if isinstance(op, ops.ReduceMax | ops.ReduceMin):  # over no element they give the extremes of the wide dtype
+        result = np.clip(result, *dtype.extremes)
     if dtype.is_int:
-        if isinstance(op, ops.ReduceMax | ops.ReduceMin):  # over no element they give the limits of the wide dtype
-            result = np.clip(result, *dtype.limits)
         return np.asarray(result.astype(dtype.numpy))
     return narrowed(dtype, result)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tenferro_ref import ops
+from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Policy
 from tenferro_ref.runtime.kernels.base import KERNELS, PerPolicy, Values, bind, canonical
 from tenferro_ref.runtime.kernels.elementwise import multiply
@@ -73,17 +72,11 @@ def _extremum(op: ops.ReduceMax | ops.ReduceMin, x: Values) -> Values:
 def _extremum_along(x: Values, axis: int, largest: bool) -> Values:
     shape = x.shape[:axis] + x.shape[axis + 1 :]
     if x.size == 0:
-        return np.full(shape, _identity(x.dtype, largest), x.dtype, order="F")
+        return np.full(shape, DType.of(x).extremes[not largest], x.dtype, order="F")
     # the fold keeps the first of equal elements (so the first zero gives the sign) and the first NaN: so does argmax
     lines = np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis], order="F")
     winner = lines.argmax(axis=1) if largest else lines.argmin(axis=1)
     return np.asarray(lines[np.arange(len(lines)), winner]).reshape(shape, order="F")
-
-
-def _identity(dtype: np.dtype[Any], largest: bool) -> float | int:
-    if dtype.kind == "f":
-        return -np.inf if largest else np.inf
-    return int(np.iinfo(dtype).min if largest else np.iinfo(dtype).max)
 
 
 def _bool(function: np.ufunc, axes: tuple[int, ...], x: Values) -> Values:

@@ -8,6 +8,7 @@ import numpy as np
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
+from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.stablehlo.emit.elementwise import conj
 from tenferro_ref.stablehlo.emit.table import EMIT, Row
 from tenferro_ref.stablehlo.literals import Shape, type_text
@@ -18,7 +19,11 @@ def _reduction(name: str, identity: Callable[[DType], np.generic]) -> Row:
     def row(op: ops.ReduceSum, body: Body, shape: Shape, x: SsaValue) -> SsaValue:
         if not op.axes:  # a copy, for every dtype
             return x
-        init = body.constant(identity(x.dtype), x.dtype)
+        first = identity(x.dtype)
+        if first != first:
+            reason = f"it begins with zero, which {x.dtype} has not; convert the operand to F32"
+            raise UnsupportedOp(op=op.name, reason=reason)
+        init = body.constant(first, x.dtype)
         over = f"applies stablehlo.{name} across dimensions = {sorted(op.axes)}"
         types = f"({x.type}, {init.type}) -> {type_text(x.dtype, shape)}"
         return body.line(f"reduce({x.name} init: {init.name}) {over} : {types}", x.dtype, shape)
@@ -26,20 +31,12 @@ def _reduction(name: str, identity: Callable[[DType], np.generic]) -> Row:
     return row
 
 
-def _lowest(dtype: DType) -> np.generic:
-    return dtype.numpy.type(-np.inf if dtype.is_float else dtype.limits[0])
-
-
-def _highest(dtype: DType) -> np.generic:
-    return dtype.numpy.type(np.inf if dtype.is_float else dtype.limits[1])
-
-
 _sum = _reduction("add", lambda dtype: dtype.numpy.type(0))
 EMIT[ops.ReduceSum] = _sum
 EMIT[ops.ReduceSumSquares] = lambda op, body, shape, x: _sum(op, body, shape, body.same("multiply", x, x))
 EMIT[ops.ReduceProd] = _reduction("multiply", lambda dtype: dtype.numpy.type(1))
-EMIT[ops.ReduceMax] = _reduction("maximum", _lowest)
-EMIT[ops.ReduceMin] = _reduction("minimum", _highest)
+EMIT[ops.ReduceMax] = _reduction("maximum", lambda dtype: dtype.numpy.type(dtype.extremes[0]))
+EMIT[ops.ReduceMin] = _reduction("minimum", lambda dtype: dtype.numpy.type(dtype.extremes[1]))
 
 
 def _dot_general(op: ops.DotGeneral, body: Body, shape: Shape, lhs: SsaValue, rhs: SsaValue) -> SsaValue:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tenferro_ref import ops
+from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.ops import INTEGER_FAULTS, Op, Policy
 from tenferro_ref.stablehlo.writer import Body, SsaValue
@@ -54,6 +55,8 @@ def _window_starts(
     skip = policy.scatter_bounds == "skip"
     if not axes or (skip and all(sizes.get(axis, 1) <= 1 for axis in axes)):
         return indices
+    if skip and max(x.shape[axis] for axis in axes) > indices.dtype.limits[1]:  # which has no index that is outside
+        indices = body.convert(indices, DType.I64)
 
     def by_component(values: Sequence[int]) -> SsaValue:
         """`values`, one a component of the index vectors, in the shape of the indices."""

@@ -310,9 +310,8 @@ class Operation:
 
 
 def _spelled(text: str, dtype: DType, shape: tuple[int, ...]) -> Array:
-    """The elements of a dense constant from its text."""
-    found = re.search(r"dense<(.*)> : tensor<", text, re.DOTALL)
-    body = found[1] if found else ""
+    """The elements of a dense constant from its text, in which the value follows all other attributes."""
+    body = text.rpartition("dense<")[2].rpartition("> : tensor<")[0]
     part = dtype.real.numpy
     if body.startswith('"0x'):
         values = np.frombuffer(bytes.fromhex(body[3:-1]), dtype.numpy)

@@ -41,6 +41,8 @@ def _with_batch(b: Tracer, indices: Value, dim: int, batching: Sequence[int]) ->
         shape = (*shape, 1)
         indices = b.apply(ops.Reshape(shape), indices)
     one = (*shape[:dim], 1, *shape[dim + 1 :])
+    if max(shape[a] for a in batching) - 1 > indices.dtype.limits[1]:
+        indices = indices.astype("I64")
     lines = [np.arange(shape[a], dtype=indices.dtype.numpy) for a in batching]
     places = [
         line.reshape([-1 if i == a else 1 for i in range(len(one))]) for line, a in zip(lines, batching, strict=True)

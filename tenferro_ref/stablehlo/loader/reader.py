@@ -191,9 +191,7 @@ class _Reader:
 
     def _values(self, op: Operation, env: dict[Any, Value]) -> Sequence[Value]:
         operands = [env[v] for v in op.raw.operation.operands]
-        self.left -= 1
-        if self.left < 0:
-            raise op.refusal(f"more than {self.most:,} operations")
+        self._count(op)
         if op.name == "func.call":
             return self.call(self.functions[op.attribute("callee")], operands)
         if op.name in ("if", "case"):
@@ -211,12 +209,19 @@ class _Reader:
         made = ROWS[op.name](self.tracer, op, *operands)
         return (made,) if isinstance(made, Value) else made
 
+    def _count(self, op: Operation) -> None:
+        """One operation more, or one turn of a loop, whose regions may be empty."""
+        self.left -= 1
+        if self.left < 0:
+            raise op.refusal(f"more than {self.most:,} operations")
+
     def _loop(self, op: Operation, values: Sequence[Value], env: dict[Any, Value]) -> Sequence[Value]:
         """A `while`, unrolled as far as it runs."""
         condition, body = op.raw.operation.regions
         number = op.attribute(NUMBER)
         turns = 0
         while True:
+            self._count(op)
             (test,) = self.region(condition, values, env)
             again = self.tracer.decided(test)
             if again is None:
@@ -238,6 +243,7 @@ class _Reader:
         steps: list[Sequence[Value]] = []
         extent = static(inputs[0])[axis]
         for i in range(extent)[:: -1 if op.attribute("is_reverse") else 1]:
+            self._count(op)
             slices = [_without(b, b.apply(ops.Slice(*_one(static(x), axis, i)), x), axis) for x in inputs]
             returned = self.region(op.raw.operation.regions[0], [*slices, *carries], env)
             steps.append(returned[:count])

@@ -40,13 +40,11 @@ _REDUCE: dict[str, Callable[[tuple[int, ...]], Op]] = {
 
 
 def identity(name: str, dtype: DType) -> np.generic | None:
-    """What changes nothing; complex numbers have no extremum."""
+    """What changes nothing; complex numbers have no extremum, and one format no zero."""
     if name in ("add", "multiply"):
-        return dtype.numpy.type(name == "multiply")
-    if dtype.is_complex:
-        return None
-    sign = -1 if name == "maximum" else 1
-    return dtype.numpy.type(sign * np.inf if dtype.is_float else dtype.limits[sign > 0])
+        value = dtype.numpy.type(name == "multiply")
+        return value if value == (name == "multiply") else None
+    return None if dtype.is_complex else dtype.numpy.type(dtype.extremes[name == "minimum"])
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,20 @@ from tenferro_ref.stablehlo.loader.bodies import DEEPEST, RETURN
 from tenferro_ref.stablehlo.loader.composed import spread, static
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
 
-#: Ops of a body on floats that pick or move values: in whatever order a body is applied, they give the same.
+#: Ops of a body on floats that pick or move values, and round nothing.
 _EXACT = ("abs", "and", "compare", "constant", "maximum", "minimum", "negate", "not", "or", "return", "select", "xor",
           "func.return", "broadcast_in_dim", "reshape", "transpose", "optimization_barrier")  # fmt: skip
+#: Ops of which no associative body is made, or hardly one: with them the result depends on the order, rounding or not.
+_ORDERED = (
+    "subtract",
+    "negate",
+    "divide",
+    "remainder",
+    "power",
+    "shift_left",
+    "shift_right_arithmetic",
+    "shift_right_logical",
+)
 #: Of a scalar, that scalar.
 _MOVES = ("broadcast_in_dim", "reshape", "transpose", "slice", "reverse", "optimization_barrier")
 #: Of scalars these have rows that are about arrays as a whole.
@@ -70,21 +81,34 @@ def _is_of_elements(inner: Operation) -> bool:
 
 
 def is_exact(op: Operation, region: int = 0) -> bool:
-    """Whether the body rounds nothing, so that the order in which it is applied does not matter."""
+    """Whether the body rounds nothing."""
     (block,) = op.raw.operation.regions[region].blocks
-    return _rounds_nothing(block)
+    return not any(_rounds(inner) for inner in _operations(block))
 
 
-def _rounds_nothing(block: Any, depth: int = 0) -> bool:
+def _rounds(inner: Operation) -> bool:
+    of_floats = any("f" in str(v.type).partition("<")[2] for v in inner.raw.operation.results)
+    return of_floats and inner.name not in _EXACT
+
+
+def _operations(block: Any, depth: int = 0) -> Iterator[Operation]:
+    """Those of a body, and in place of calls those of the functions that are called."""
     for inner in map(Operation, block.operations):
         if inner.name == "func.call" and depth < DEEPEST:
-            if not _rounds_nothing(inner.callee(), depth + 1):
-                return False
-            continue
-        inexact = any("f" in str(v.type).partition("<")[2] for v in inner.raw.operation.results)
-        if inexact and inner.name not in _EXACT:
-            return False
-    return True
+            yield from _operations(inner.callee(), depth + 1)
+        else:
+            yield inner
+
+
+def _check_order(op: Operation, region: int) -> None:
+    """Raise unless the body can be applied in any order: it rounds nothing, and nothing in it tells left from right."""
+    (block,) = op.raw.operation.regions[region].blocks
+    for inner in _operations(block):
+        if _rounds(inner):
+            raise op.refusal("its body rounds: in which order it is applied is not said")
+        if inner.name in _ORDERED:
+            reason = f"its body has {inner.raw.operation.name}, and need not be associative: in which order it is applied is not said"
+            raise op.refusal(reason)
 
 
 def fold_tree(
@@ -98,8 +122,8 @@ def fold_tree(
         The body rounds floats, so that the order matters; or cannot be applied to arrays.
     """
     count = static(arrays[0])[-1]
-    if not is_exact(op, region) and count > 1:
-        raise op.refusal("its body rounds: in which order it is applied is not said")
+    if count > 1:
+        _check_order(op, region)
     current, axis = list(arrays), arrays[0].ndim - 1
     while (count := static(current[0])[-1]) > 1:
         even, odd = ([_every_second(v, axis, start, count // 2) for v in current] for start in (0, 1))

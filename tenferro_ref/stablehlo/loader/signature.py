@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import count
 from typing import Any
 
 from tenferro_ref.errors import FormatError
@@ -93,10 +94,15 @@ def _ops(module: Any) -> set[tuple[str, str]]:
 
 
 def _with_main(module: Any, function: Any) -> str:
-    """The module's text with a function `main` that calls `function`."""
+    """The module's text with a function `main` that calls `function`; one that was called so has another name."""
     ir = bindings.mlir()
     from jaxlib.mlir.dialects import func
 
+    functions = functions_of(module)
+    if "main" in functions:
+        other = next(name for i in count() if (name := f"main_{i}") not in functions)
+        ir.SymbolTable.replace_all_symbol_uses("main", other, module.operation)
+        functions["main"].attributes["sym_name"] = ir.StringAttr.get(other)
     with ir.Location.unknown(), ir.InsertionPoint(module.body):
         main: Any = func.FuncOp("main", function.type)
         with ir.InsertionPoint(main.add_entry_block()):
