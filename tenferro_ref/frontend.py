@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from tenferro_ref import ops
 from tenferro_ref.dims import InputDim, product
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import RankMismatch, UsageError
+from tenferro_ref.errors import AxisOutOfBounds, RankMismatch, UsageError
 from tenferro_ref.extensions import einsum as einsum_family
 from tenferro_ref.extensions.equations import Labels
 from tenferro_ref.ops import Op
@@ -42,6 +42,11 @@ def _as_value(operand: object, what: str) -> Value:
     if not isinstance(operand, Value):
         raise UsageError(detail=f"{type(operand).__name__} where a Value is needed: {what}")
     return operand
+
+
+def _one_axis(axis: int, rank: int) -> int:
+    """An axis as `normal_axes` has it; UsageError if it is none, or several."""
+    return normal_axes(as_integer(axis, "axis"), rank)[0]
 
 
 def _unary(op: type[Op]) -> Callable[[Value], Value]:
@@ -70,6 +75,7 @@ def minimum(x: Operand, y: Operand) -> Value:
 
 def clip(x: Value, lower: Operand | None = None, upper: Operand | None = None) -> Value:
     """`min(upper, max(lower, x))`: a Clamp of floats with both bounds, else Maximum and Minimum."""
+    _as_value(x, "operand of clip")
     if lower is not None and upper is not None:
         values = promoted(x.builder, x, lower, upper)
         if values[0].dtype.is_float:
@@ -82,12 +88,12 @@ def clip(x: Value, lower: Operand | None = None, upper: Operand | None = None) -
 
 def where(condition: Value, x: Operand, y: Operand) -> Value:
     """`x` where `condition`, a Bool value, holds, else `y`."""
-    return choose(condition, x, y)
+    return choose(_as_value(condition, "condition of where"), x, y)
 
 
 def mean(x: Value, axis: Axes | None = None, *, keepdims: bool = False) -> Value:
     """Arithmetic mean; of integers in F64."""
-    if x.dtype.is_int:
+    if _as_value(x, "operand of mean").dtype.is_int:
         x = x.astype(DType.F64)
     axes = tuple(range(x.ndim)) if axis is None else normal_axes(axis, x.ndim)
     total = x.sum(axes, keepdims=keepdims)
@@ -105,7 +111,7 @@ def mean(x: Value, axis: Axes | None = None, *, keepdims: bool = False) -> Value
 def concatenate(values: Sequence[Value], axis: int = 0) -> Value:
     """The values, promoted, one after another along `axis`."""
     builder = builder_of(*values)
-    (a,) = normal_axes(axis, _as_value(values[0], "first of the values").ndim)
+    a = _one_axis(axis, _as_value(values[0], "first of the values").ndim)
     return builder.apply(ops.Concatenate(a), *promoted(builder, *values))
 
 
@@ -113,18 +119,22 @@ def stack(values: Sequence[Operand], axis: int = 0) -> Value:
     """The values, promoted, along a new axis; numbers too."""
     builder = builder_of(*values)
     lifted = promoted(builder, *values)
-    (a,) = normal_axes(axis, lifted[0].ndim + 1)
+    a = _one_axis(axis, lifted[0].ndim + 1)
     return concatenate([v[(slice(None),) * a + (None,)] for v in lifted], a)
 
 
 def flip(x: Value, axis: Axes | None = None) -> Value:
     """Elements in reverse order along `axis`, or along all axes."""
-    return x.builder.apply(ops.Reverse(tuple(range(x.ndim)) if axis is None else normal_axes(axis, x.ndim)), x)
+    rank = _as_value(x, "operand of flip").ndim
+    return x.builder.apply(ops.Reverse(tuple(range(rank)) if axis is None else normal_axes(axis, rank)), x)
 
 
 def moveaxis(x: Value, source: int, destination: int) -> Value:
     """Axis `source` at position `destination`, the others in order."""
-    (a,), (b,) = normal_axes(source, x.ndim), normal_axes(destination, x.ndim)
+    a, b = (_one_axis(axis, _as_value(x, "operand of moveaxis").ndim) for axis in (source, destination))
+    for axis in (a, b):
+        if not 0 <= axis < x.ndim:  # a list has room for any position
+            raise AxisOutOfBounds(op="Transpose", axis=axis, rank=x.ndim)
     order = [i for i in range(x.ndim) if i != a]
     order.insert(b, a)
     return x.transpose(order)
@@ -141,7 +151,7 @@ def pad(x: Value, pad_width: Widths, interior: int | Sequence[int] = 0) -> Value
     interior
         Zeros between neighbouring elements, for all axes or each.
     """
-    edges = _edges(pad_width, x.ndim)
+    edges = _edges(pad_width, _as_value(x, "operand of pad").ndim)
     several = isinstance(interior, Sequence)
     between = (
         as_integers(interior, "interior padding") if several else (as_integer(interior, "interior padding"),) * x.ndim
@@ -165,7 +175,7 @@ def _edges(pad_width: Widths, rank: int) -> list[tuple[int, int]]:
 
 def _triangle(op: ops.Tril | ops.Triu, x: Value) -> Value:
     """NumPy's rows and columns are the last two axes, the engine's the first two."""
-    if x.ndim <= 2:
+    if _as_value(x, f"operand of {op.name}").ndim <= 2:
         return x.builder.apply(op, x)
     front = x.transpose(x.ndim - 2, x.ndim - 1, *range(x.ndim - 2))
     return x.builder.apply(op, front).transpose(*range(2, x.ndim), 0, 1)
@@ -183,7 +193,7 @@ def triu(x: Value, k: int = 0) -> Value:
 
 def diagonal(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
     """The diagonal of two axes, as a new last axis."""
-    (a,), (b,) = normal_axes(axis1, x.ndim), normal_axes(axis2, x.ndim)
+    a, b = (_one_axis(axis, _as_value(x, "operand of diagonal").ndim) for axis in (axis1, axis2))
     shifted = b if offset > 0 else a
     if offset and 0 <= shifted < x.ndim:
         x = x[(slice(None),) * shifted + (slice(abs(offset), None),)]
@@ -192,7 +202,7 @@ def diagonal(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value
 
 def diag(x: Value) -> Value:
     """The square matrix with this diagonal (rank 1), or the diagonal of a matrix."""
-    return x.builder.apply(ops.EmbedDiag(0, 1), x) if x.ndim == 1 else diagonal(x)
+    return x.builder.apply(ops.EmbedDiag(0, 1), x) if _as_value(x, "operand of diag").ndim == 1 else diagonal(x)
 
 
 # --- contraction ------------------------------------------------------------------------------------------------------
@@ -200,9 +210,13 @@ def diag(x: Value) -> Value:
 
 def tensordot(x: Value, y: Value, axes: int | tuple[Axes, Axes] = 2) -> Value:
     """Contraction of the given axes, or of the last `axes` of `x` with the first of `y`."""
-    x, y = promoted(x.builder, x, y)
+    x, y = promoted(builder_of(x, y), x, y)
     if isinstance(axes, int):
         left, right = tuple(range(x.ndim - axes, x.ndim)), tuple(range(axes))
+    elif not isinstance(axes, Sequence) or len(axes) != 2:
+        raise UsageError(
+            detail=f"{axes!r} where a number of axes, or the axes of each operand, are needed: axes of tensordot"
+        )
     else:
         left, right = normal_axes(axes[0], x.ndim), normal_axes(axes[1], y.ndim)
     return x.builder.apply(ops.DotGeneral(left, right, (), ()), x, y)
@@ -223,7 +237,7 @@ def _whole(x: Value, axis: int) -> tuple[int | InputDim, ...]:
 
 def take(x: Value, indices: Value, axis: int = 0) -> Value:
     """`numpy.take(x, indices, axis, mode="clip")`: a Gather, whose starts are clamped."""
-    (a,) = normal_axes(axis, x.ndim)
+    a = _one_axis(axis, _as_value(x, "operand of take").ndim)
     sizes = _whole(x, a)
     _as_value(indices, "indices")
     offset = (*range(a), *range(a + indices.ndim, x.ndim - 1 + indices.ndim))
@@ -239,7 +253,7 @@ def scatter_add(x: Value, indices: Value, updates: Operand, axis: int = 0) -> Va
     `updates` has, or is broadcast to, the shape of `take(x, indices, axis)`. A position outside is clamped (or skipped, as
     the program's policy says).
     """
-    (a,) = normal_axes(axis, x.ndim)
+    a = _one_axis(axis, _as_value(x, "operand of scatter_add").ndim)
     _as_value(indices, "indices")
     data, added = promoted(x.builder, x, updates)
     shape = (*x.shape[:a], *indices.shape, *x.shape[a + 1 :])
@@ -252,6 +266,10 @@ def scatter_add(x: Value, indices: Value, updates: Operand, axis: int = 0) -> Va
 def _starts(x: Value, starts: Value | Sequence[Operand]) -> Value:
     if isinstance(starts, Value):
         return starts
+    if not isinstance(starts, Sequence):
+        raise UsageError(
+            detail=f"{type(starts).__name__} where a Value, or a position for each axis, is needed: starts"
+        )
     if len(starts) != x.ndim:
         raise RankMismatch(op="DynamicSlice", expected=x.ndim, actual=len(starts))
     lifted = promoted(x.builder, *starts)
@@ -260,12 +278,13 @@ def _starts(x: Value, starts: Value | Sequence[Operand]) -> Value:
 
 def dynamic_slice(x: Value, starts: Value | Sequence[Operand], sizes: Sequence[int]) -> Value:
     """A window at positions known at run time, clamped so that it fits; `starts` has one position per axis."""
-    return x.builder.apply(ops.DynamicSlice(as_integers(sizes, "size")), x, _starts(x, starts))
+    window = ops.DynamicSlice(as_integers(sizes, "size"))
+    return _as_value(x, "operand of dynamic_slice").builder.apply(window, x, _starts(x, starts))
 
 
 def dynamic_update_slice(x: Value, update: Operand, starts: Value | Sequence[Operand]) -> Value:
     """`x` with `update` written at positions known at run time, clamped so that it fits."""
-    data, window = promoted(x.builder, x, update)
+    data, window = promoted(_as_value(x, "operand of dynamic_update_slice").builder, x, update)
     return x.builder.apply(ops.DynamicUpdateSlice(), data, window, _starts(x, starts))
 
 
@@ -274,15 +293,17 @@ def dynamic_update_slice(x: Value, update: Operand, starts: Value | Sequence[Ope
 
 def shape_of(x: Value, axis: int) -> Value:
     """The extent of `axis` as a rank-0 F64."""
-    return x.builder.apply(ops.ShapeOf(*normal_axes(axis, x.ndim)), x)
+    return x.builder.apply(ops.ShapeOf(_one_axis(axis, _as_value(x, "operand of shape_of").ndim)), x)
 
 
 def truncate(x: Value, size: Operand, axis: int = 0) -> Value:
     """The first `size` elements of `axis`, clamped; an extent that is only bounded."""
+    a = _one_axis(axis, _as_value(x, "operand of truncate").ndim)
     (length,) = promoted(x.builder, size)
-    return x.builder.apply(ops.DynamicTruncate(*normal_axes(axis, x.ndim)), x, length)
+    return x.builder.apply(ops.DynamicTruncate(a), x, length)
 
 
 def pad_to_match(x: Value, reference: Value, axis: int = 0) -> Value:
     """Zeros behind `x` up to the extent of `reference`."""
-    return x.builder.apply(ops.PadToMatch(*normal_axes(axis, x.ndim)), x, reference)
+    a = _one_axis(axis, _as_value(x, "operand of pad_to_match").ndim)
+    return x.builder.apply(ops.PadToMatch(a), x, _as_value(reference, "reference"))

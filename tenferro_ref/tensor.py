@@ -51,9 +51,11 @@ class Tensor:
         if isinstance(data, Tensor):
             return data
         HOST.admit("Tensor", "data", data)
+        if dtype is not None and not isinstance(dtype, DType):
+            raise InvalidArgument(op="Tensor", argument="dtype", detail=f"{dtype!r} is no DType")
         try:
             array = np.asarray(data, None if dtype is None else dtype.numpy)
-        except (ValueError, TypeError) as error:  # rows of several lengths, words where numbers are due
+        except (ValueError, TypeError, OverflowError) as error:  # rows of several lengths, words, beyond the range
             raise InvalidArgument(op="Tensor", argument="data", detail=str(error)) from None
         try:
             DType.of(array)

@@ -9,6 +9,7 @@ import struct
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,6 +32,12 @@ def test_a_tensor_knows_its_type(dtype: DType) -> None:
     assert tensor.dtype is dtype
     assert tensor.shape == (2, 0, 3)
     assert Tensor.of(tensor) is tensor
+
+
+@pytest.mark.parametrize(("data", "dtype"), [([1], 5), ([1], "F64"), (300, DType.I8)])
+def test_what_is_no_dtype_or_beyond_one_is_refused(data: object, dtype: Any) -> None:
+    with pytest.raises(InvalidArgument):
+        Tensor.of(data, dtype)  # type: ignore[arg-type]
 
 
 def test_of_takes_what_numpy_takes() -> None:

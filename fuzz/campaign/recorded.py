@@ -15,6 +15,7 @@ from fuzz.records import Campaign, Cell, ErrorKind, Held, Survey, Totals
 from fuzz.report import Report, Run
 from fuzz.store import MEMORY, Counts, Plan, Store, Stream
 from fuzz.store.counts import WIDTHS
+from fuzz.store.sightings import of_no_finding
 from oracle.peers import Peer
 from oracle.verdict import ORIGINS, Verdict
 from tenferro_ref import ops
@@ -57,7 +58,7 @@ def recorded(store: Store, streams: Sequence[Stream]) -> Campaign:
         counts.update(store.counts(stream.id))
     phases, first = counts.part("phase"), streams[0]
     order = sorted(phases, key=lambda phase: _PHASES.index(phase) if phase in _PHASES else len(_PHASES))
-    unexplained = store.unexplained([s.id for s in streams])
+    unexplained = of_no_finding(store, [s.id for s in streams])
     cells = _cells(counts)
     return Campaign(
         seed=first.plan.seed,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fuzz.findings.known import load_known, match_all, uncovered
 from fuzz.records import Finding
 from fuzz.store import Mark, Store, StoredFinding, Stream
+from fuzz.store.sightings import sightings
 from tenferro_ref.errors import TenferroError
 
 #: "regressed": seen again after it was marked as fixed.
@@ -76,7 +77,7 @@ def date(at: float) -> str:
 
 def listed(store: Store, streams: Sequence[Stream] | None = None) -> list[Listed]:
     """The findings that `streams` saw (None: all of the store), new ones first, then by programs."""
-    seen = store.sightings(None if streams is None else [s.id for s in streams])
+    seen = sightings(store, None if streams is None else [s.id for s in streams])
     marks, rules = store.marks(), load_known()
     builds = {info.name: info.build for stream in store.streams() for info in stream.executors}
     findings = store.findings()

@@ -39,11 +39,11 @@ _AFRESH = 2
 _CLAIMS = 3
 #: What is in flight: rows of open batches.
 IN_FLIGHT = ("program", "answer", "strike")
-_GROUPS_WITH_SUSPECTS = "kin JOIN suspect ON suspect.stream = kin.stream AND suspect.kin = kin.name"
+GROUPS_WITH_SUSPECTS = "kin JOIN suspect ON suspect.stream = kin.stream AND suspect.kin = kin.name"
 _IS_BEGUN = "kin.stream = ? AND (owner <> '' OR signature <> '')"
 #: The name of a group without its last entry, which is the build.
 _CAUSE = "iif(json_valid({0}), json_remove({0}, '$[#-1]'), '')"
-_BEGUN = f"SELECT op, attribution FROM {_GROUPS_WITH_SUSPECTS} WHERE {_IS_BEGUN}"  # noqa: S608
+_BEGUN = f"SELECT op, attribution FROM {GROUPS_WITH_SUSPECTS} WHERE {_IS_BEGUN}"  # noqa: S608
 _CLAIMABLE = f"kin.stream = ? AND owner = '' AND signature = '' AND claims < {_CLAIMS}"
 
 
@@ -335,7 +335,7 @@ class Store:
             if write.execute(f"{begun} {_IS_BEGUN}", (stream,)).fetchone()[0] >= limit:
                 return None
             row = write.execute(
-                f"SELECT name, count(DISTINCT fingerprint), min(seen) FROM {_GROUPS_WITH_SUSPECTS} WHERE {_CLAIMABLE}"  # noqa: S608
+                f"SELECT name, count(DISTINCT fingerprint), min(seen) FROM {GROUPS_WITH_SUSPECTS} WHERE {_CLAIMABLE}"  # noqa: S608
                 f" GROUP BY name ORDER BY max((op, attribution) IN ({_BEGUN})), count(*) DESC, min(batch), min(number) LIMIT 1",
                 (stream, stream),
             ).fetchone()
@@ -363,7 +363,7 @@ class Store:
 
     def longest_waiting(self, stream: int) -> float | None:
         """When the first disagreement was seen of the groups that no worker has begun to reduce; seconds since 1970."""
-        sql = f"SELECT min(seen) FROM {_GROUPS_WITH_SUSPECTS} WHERE {_CLAIMABLE}"  # noqa: S608
+        sql = f"SELECT min(seen) FROM {GROUPS_WITH_SUSPECTS} WHERE {_CLAIMABLE}"  # noqa: S608
         return self.database.row(tuple[float | None], sql, (stream,))[0]
 
     def retry_groups(self, stream: int) -> None:
@@ -415,26 +415,6 @@ class Store:
             for record, inputs, found, seconds, confirmed in rows
         ]  # fmt: skip
 
-    def sightings(self, streams: Sequence[int] | None) -> dict[str, tuple[int, float, float, tuple[str, ...], int]]:
-        """By signature: programs that showed it, first and last time, executors, and the number of the first such program; within
-        `streams`, or the whole store."""
-        within, ids = _within(streams)
-        sql = f"FROM {_GROUPS_WITH_SUSPECTS} WHERE signature <> '' {within}"
-        executors: dict[str, list[str]] = {}
-        pairs = f"SELECT DISTINCT signature, executor {sql} ORDER BY 2"
-        for signature, executor in self.database.rows(tuple[str, str], pairs, ids):
-            executors.setdefault(signature, []).append(executor)
-        size = "(SELECT ifnull(json_extract(plan, '$.batch'), 32) FROM stream WHERE stream.id = kin.stream)"
-        columns = f"signature, count(DISTINCT fingerprint), min(seen), max(seen), min(batch * {size} + number)"
-        rows = self.database.rows(tuple[str, int, Time, Time, int], f"SELECT {columns} {sql} GROUP BY 1", ids)
-        return {name: (n, first, last, tuple(executors[name]), number) for name, n, first, last, number in rows}
-
-    def unexplained(self, streams: Sequence[int]) -> dict[str, int]:
-        """By executor: disagreements whose group led to no finding."""
-        within, ids = _within(streams)
-        sql = f"SELECT executor, count(*) FROM {_GROUPS_WITH_SUSPECTS} WHERE signature = '' {within} GROUP BY 1"  # noqa: S608
-        return dict(self.database.rows(tuple[str, int], sql, ids))
-
     def confirm(self, signature: str, shown: bool) -> None:
         """Write down whether a finding's bundle showed it in a virtual environment made for the purpose."""
         with self.database.write() as write:
@@ -454,7 +434,3 @@ class Store:
         for signature, status, note, at in self.database.rows(tuple[str, Status, str, Time], sql):
             marks.setdefault(signature, []).append(Mark(status, note, at))
         return marks
-
-
-def _within(streams: Sequence[int] | None) -> tuple[str, Sequence[int]]:
-    return ("", ()) if streams is None else (f"AND kin.stream IN ({', '.join('?' * len(streams))})", streams)

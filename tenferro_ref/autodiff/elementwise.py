@@ -66,10 +66,9 @@ def _(op: ops.Negate | ops.Conj | ops.Imag, x: X, y: X, t: X) -> Optional:
 
 @JVP.row(ops.Abs)
 def _(op: ops.Abs, x: X, y: X, t: X) -> Optional:
-    """`sign(x) t`; of complex numbers `Re(conj(x) t) / |x|`, since their sign changes with them. 0 at 0."""
-    if not x[0].dtype.is_complex:
-        return tn.sign(x[0]) * t[0]
-    return (conj(x[0]) * t[0]).astype(y[0].dtype) / tn.where(y[0] == 0.0, 1.0, y[0])
+    """`Re(conj(sign(x)) t)`, of real numbers `sign(x) t`; 0 at 0."""
+    product = conj(tn.sign(x[0])) * t[0]
+    return product.astype(y[0].dtype)
 
 
 @JVP.row(ops.Maximum, ops.Minimum)
@@ -145,6 +144,8 @@ def _(op: ops.Rsqrt, x: X, y: X, t: X) -> Optional:
 
 @JVP.row(ops.Convert)
 def _(op: ops.Convert, x: X, y: X, t: X) -> Optional:
+    if op.to.is_narrow_float:
+        raise UnsupportedAdRule("jvp", op.name, f"derivatives are of F32, F64, C32 and C64, not of {op.to}")
     return t[0].astype(op.to) if op.to in INEXACT else None
 
 

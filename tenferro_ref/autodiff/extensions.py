@@ -41,7 +41,8 @@ def _(op: ops.Extension, x: tuple[Operand, ...], g: Value) -> Cotangents:
     labels = list(dict.fromkeys(own))
     present = [label for label in labels if label in equation.output + "".join(others)]
     text = f"{','.join([equation.output, *others])}->{''.join(present)}"
-    value = g.builder.apply(ops.Extension.of(op.family, op.op, {"equation": text}), g, *known)
+    path = {"path": einsum.path_of_adjoint(equation.path, place)} if equation.path else {}
+    value = g.builder.apply(ops.Extension.of(op.family, op.op, {"equation": text, **path}), g, *known)
     type_ = x[place].type.with_dtype(value.dtype)
     if len(present) < len(labels):
         shape = [type_.shape[own.index(label)] for label in labels]

@@ -61,7 +61,7 @@ def jvp(program: Program, active: Sequence[int] | None = None) -> Derivative:
     ActivityArity
         `active` names an input that does not exist, or one twice.
     UnsupportedAdRule
-        An op on the way has no rule.
+        An op on the way has no rule, or what changes is a float of 16 bits or fewer.
 
     Examples
     --------
@@ -77,6 +77,10 @@ def jvp(program: Program, active: Sequence[int] | None = None) -> Derivative:
     seeds: list[int | None] = []
     for index in chosen:
         type_ = program.input_types[index]
+        if type_.dtype.is_narrow_float:
+            raise UnsupportedAdRule(
+                "jvp", f"input {index}", f"derivatives are of F32, F64, C32 and C64, not of {type_.dtype}"
+            )
         seeds.append(len(builder.inputs) if type_.dtype in INEXACT else None)
         if type_.dtype in INEXACT:
             tangents[program.input_slots[index]] = builder.typed_input(type_)
@@ -342,7 +346,11 @@ def _finished(builder: GraphBuilder, outputs: Sequence[Optional], seeds: Sequenc
 def _indices(transform: str, field: str, given: Sequence[int] | None, count: int) -> tuple[int, ...]:
     if given is None:
         return tuple(range(count))
+    if not isinstance(given, Sequence):
+        raise ActivityArity(transform, field, f"{type(given).__name__} where a sequence of numbers is needed")
     for index in given:
+        if type(index) is not int:
+            raise ActivityArity(transform, field, f"{index!r} is no number of one")
         if not 0 <= index < count:
             raise ActivityArity(transform, field, f"there is no number {index}; there are {count}")
     if len(set(given)) < len(given):

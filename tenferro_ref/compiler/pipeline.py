@@ -16,7 +16,7 @@ from tenferro_ref.compiler.layout_simplifier import layout_simplifier
 from tenferro_ref.compiler.rewrite import Pass, PassResult
 from tenferro_ref.compiler.transpose_folding import transpose_folding
 from tenferro_ref.errors import UsageError, defects_in
-from tenferro_ref.program import ExecProgram, GraphProgram, to_exec
+from tenferro_ref.program import ExecProgram, GraphProgram, Program, to_exec
 from tenferro_ref.suggest import did_you_mean
 
 PASSES: dict[str, Pass] = {
@@ -62,9 +62,11 @@ def run_passes(program: ExecProgram, names: Sequence[str], *, verify: bool = Fal
     Internal
         A pass has a defect.
     """
+    if not isinstance(names, Sequence) or isinstance(names, str):
+        raise UsageError(detail=f"{names!r} where a list of passes is needed; known passes: {', '.join(PASSES)}")
     for name in names:
-        if name not in PASSES:
-            hint = did_you_mean(name, PASSES)
+        if not isinstance(name, str) or name not in PASSES:
+            hint = did_you_mean(str(name), PASSES)
             raise UsageError(detail=f"unknown pass {name!r}; known passes: {', '.join(PASSES)}{hint}")
     results: list[PassResult] = []
     for name in names:
@@ -96,6 +98,8 @@ def compile_std_to_exec(
     InvalidCompiledGraph, ValidationError
         The graph is malformed, or an instruction breaks its op's rule.
     """
+    if not isinstance(graph, Program):
+        raise UsageError(detail=f"{type(graph).__name__} where a traced program is needed")
     program = to_exec(graph)
     if verify:
         program.verify()

@@ -1,6 +1,6 @@
 """The einsum family: metadata rule, contraction path, runtime, standard ops (SEMANTICS 6).
 
-The equation is explicit ("ij,jk->ik"): letters are labels, no ellipsis (`equations` has other ways to write one). A label that repeats in one operand takes its
+The equation is explicit ("ij,jk->ik"): each character is a label, none an ellipsis (`equations` has other ways to write one). A label that repeats in one operand takes its
 diagonal, one that repeats in the output puts the result on a diagonal of zeros; labels that are not in the output are
 summed, and a sum over no element is 0. The result's dtype is the fold of promotion. Natively it is computed by NumPy by
 way of opt_einsum, along the same path as by standard ops: the one that the op asks for, else opt_einsum's choice. An op with
@@ -21,11 +21,12 @@ from opt_einsum.paths import auto
 from tenferro_ref import ops
 from tenferro_ref.dims import Extent, InputDim, equal_extents, is_exact
 from tenferro_ref.dtype import INEXACT, NUMERIC, DType, promote
-from tenferro_ref.errors import RankMismatch, ShapeMismatch
+from tenferro_ref.errors import RankMismatch, ShapeMismatch, UsageError
 from tenferro_ref.extensions.equations import Labels, explicit, lettered, nested, resolved
 from tenferro_ref.extensions.family import Family, check_count, check_dtype, read_config, register, reject
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import Value
+from tenferro_ref.program.slicing import as_integers
 from tenferro_ref.tensor import Array
 
 FAMILY = "tenferro-einsum.einsum.v1"
@@ -71,7 +72,7 @@ def parse(op: ops.Extension) -> Equation:
     Raises
     ------
     InvalidArgument
-        No explicit equation, a label that is no letter (an ellipsis too), an output label that no operand has, more than
+        No explicit equation, a parenthesis or an ellipsis for a label, an output label that no operand has, more than
         `MAX_LABELS` labels, or a path that does not end with one operand.
     """
     config = read_config(op, {"equation": "", "path": []})
@@ -83,8 +84,8 @@ def parse(op: ops.Extension) -> Equation:
     path = _steps(op, config["path"], len(inputs))
     labels = dict.fromkeys("".join((*inputs, output)))
     for label in sorted(labels):
-        if not label.isalpha():
-            what = "an ellipsis is not supported" if label == "." else f"{label!r} is no label: labels are letters"
+        if label in ",->().":
+            what = "an ellipsis is not supported" if label == "." else f"{label!r} is no label"
             reject(op, what, "equation")
     for label in output:
         if all(label not in part for part in inputs):
@@ -105,6 +106,42 @@ def _steps(op: ops.Extension, steps: list[Any], operands: int) -> tuple[tuple[in
         if not pair or step[0] == step[1] or step[0] not in live or step[1] not in live:
             reject(op, f"step {i} is {step}, not two of {len(live)} positions", "path")
     return tuple(tuple(step) for step in steps)
+
+
+def path_of_adjoint(path: Sequence[Sequence[int]], place: int) -> list[list[int]]:
+    """The path of what is handed back to the operand at `place`, of the cotangent and then the other operands.
+
+    The cotangent meets the products that the operand's own ones were multiplied with, last ones first; these are made as before.
+    """
+    live: list[Any] = list(range(len(path) + 1))
+    for a, b in path:
+        node = (live[a], live[b])
+        live = [*(n for i, n in enumerate(live) if i not in (a, b)), node]
+    (node,) = live
+    beside = []
+    while isinstance(node, tuple):
+        own, other = node if place in _leaves(node[0]) else node[::-1]
+        beside.append(other)
+        node = own
+    live, steps = ["cotangent", *(i for i in range(len(path) + 1) if i != place)], []
+
+    def product(first: Any, second: Any) -> Any:
+        pair = [live.index(first), live.index(second)]
+        steps.append(pair)
+        live[:] = [*(n for i, n in enumerate(live) if i not in pair), (first, second)]
+        return live[-1]
+
+    def made(node: Any) -> Any:
+        return product(made(node[0]), made(node[1])) if isinstance(node, tuple) else node
+
+    cotangent: Any = "cotangent"
+    for other in beside:
+        cotangent = product(cotangent, made(other))
+    return steps
+
+
+def _leaves(node: Any) -> set[int]:
+    return _leaves(node[0]) | _leaves(node[1]) if isinstance(node, tuple) else {node}
 
 
 def extents(op: ops.Extension, equation: Equation, shapes: Sequence[Sequence[E]]) -> dict[str, E]:
@@ -325,10 +362,11 @@ def einsum(
     InvalidArgument, RankMismatch, ShapeMismatch, Unsupported
         As the rule of the op, `equations.nested` and `equations.resolved`.
     """
+    for i, operand in enumerate(operands):
+        if not isinstance(operand, Value):
+            raise UsageError(detail=f"{type(operand).__name__} where a Value is needed: operand {i} of einsum")
     text = explicit(equation if isinstance(equation, str) else lettered(equation))
-    steps = (
-        [[0, 1]] * (len(operands) - 1) if path == "left" else [] if path == "auto" else [list(step) for step in path]
-    )
+    steps = _given(path, len(operands))
     op = ops.Extension.of(FAMILY, "einsum", {"equation": text, **({"path": steps} if steps else {})})
     if not operands:
         reject(op, "einsum takes at least one operand", "operands")
@@ -341,6 +379,17 @@ def einsum(
         operands = tuple(_spread(v, shape) for v, shape in zip(operands, shapes, strict=True))
     op = ops.Extension.of(FAMILY, "einsum", {"equation": text, **({"path": steps} if steps else {})})
     return operands[0].builder.apply(op, *operands)
+
+
+def _given(path: object, operands: int) -> list[list[int]]:
+    """The steps of a path in each of the ways to say one."""
+    if path == "auto":
+        return []
+    if path == "left":
+        return [[0, 1]] * (operands - 1)
+    if not isinstance(path, Sequence) or isinstance(path, str):
+        raise UsageError(detail=f"{path!r} where a path is needed: 'auto', 'left', or two positions a step")
+    return [list(as_integers(step, "a step of the path")) for step in path]
 
 
 def _spread(value: Value, shape: Sequence[Extent]) -> Value:

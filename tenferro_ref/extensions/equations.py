@@ -11,7 +11,8 @@ from string import ascii_letters
 from typing import TypeAlias
 
 from tenferro_ref.dims import Extent
-from tenferro_ref.errors import InvalidArgument, RankMismatch, ShapeMismatch
+from tenferro_ref.errors import InvalidArgument, RankMismatch, ShapeMismatch, UsageError
+from tenferro_ref.program.slicing import as_integers
 
 #: Positions of two operands in the shrinking list; their product goes to its end.
 Path: TypeAlias = list[list[int]]
@@ -33,8 +34,15 @@ def lettered(labels: Labels) -> str:
     ------
     InvalidArgument
         More labels than there are letters.
+    UsageError
+        No labels of operands and of an output.
     """
-    inputs, output = labels
+    if not isinstance(labels, Sequence) or len(labels) != 2 or not all(isinstance(part, Sequence) for part in labels):
+        raise UsageError(detail=f"{labels!r} where labels of each operand, and of the output, are needed: einsum")
+    inputs, output = (
+        [as_integers(part, "labels of an operand") for part in labels[0]],
+        as_integers(labels[1], "labels of the output"),
+    )
     distinct = list(dict.fromkeys(label for part in (*inputs, output) for label in part))
     if len(distinct) > len(ascii_letters):
         raise _fault(f"{len(distinct)} labels; at most {len(ascii_letters)} are supported")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -12,6 +13,7 @@ import numpy as np
 from tenferro_ref.dims import Extent
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument, UnsupportedOp
+from tenferro_ref.narrow import narrowed
 from tenferro_ref.ops.base import Category, Op, Policy, TensorType, check_admitted
 from tenferro_ref.suggest import did_you_mean
 from tenferro_ref.table import Table
@@ -44,8 +46,11 @@ class Constant(Op):
         Raises
         ------
         InvalidArgument
-            What is no number, a real dtype for a complex value, or an integer dtype for what is no integer in its range.
+            What is no number or no dtype, a real dtype for a complex value, or an integer dtype for what is no integer in its
+            range.
         """
+        if not isinstance(dtype, DType):
+            raise InvalidArgument(op=cls.__name__, argument="dtype", detail=f"{dtype!r} is no DType")
         number: Any = value.item() if isinstance(value, np.generic) else value
         if not issubclass(type(number), (int, float, complex)):
             raise InvalidArgument(op=cls.__name__, argument="value", detail=f"{type(value).__name__} is no number")
@@ -56,7 +61,11 @@ class Constant(Op):
             if not least <= number <= greatest or number != int(number):
                 raise InvalidArgument(op=cls.__name__, argument="value", detail=f"{number} is no {dtype}")
         with np.errstate(all="ignore"):  # beyond the range of F32 the nearest is infinity
-            return cls(dtype, np.asarray(value).astype(dtype.numpy).tobytes())
+            if isinstance(value, int) and (dtype.is_float or dtype.is_complex):
+                value = _as_float(value, exact=dtype.real is DType.F64)
+            array = np.asarray(value)
+            narrow = dtype.is_narrow_float and array.dtype != dtype.numpy
+            return cls(dtype, (narrowed(dtype, array) if narrow else array.astype(dtype.numpy)).tobytes())
 
     @property
     def value(self) -> np.generic:
@@ -64,6 +73,18 @@ class Constant(Op):
         raw = bytes([int(self.data != b"\0")]) if self.dtype is DType.Bool else self.data
         scalar: np.generic = np.frombuffer(raw, self.dtype.numpy)[0]
         return scalar
+
+
+def _as_float(number: int, *, exact: bool) -> float:
+    """The nearest float; if not `exact`, one that is odd where digits are lost, so that rounding it again is rounding once."""
+    size, sign = abs(number), -1.0 if number < 0 else 1.0
+    lost = max(0, size.bit_length() - 53)
+    if not exact and 0 < lost <= 1024 - 53:
+        return sign * math.ldexp(float(size >> lost | (size & (1 << lost) - 1 != 0)), lost)
+    try:
+        return float(number)
+    except OverflowError:
+        return sign * math.inf
 
 
 class ExtensionFamily(Protocol):

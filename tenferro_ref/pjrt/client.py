@@ -12,13 +12,16 @@ from ctypes import addressof
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
+from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument, PjrtCall
 from tenferro_ref.pjrt import abi, native
 from tenferro_ref.pjrt.buffer import Buffer
 from tenferro_ref.pjrt.discovery import Option
 from tenferro_ref.pjrt.executable import Executable
 from tenferro_ref.pjrt.native import Attribute
-from tenferro_ref.pjrt.options import encode_compile_options, named_values
+from tenferro_ref.pjrt.options import encode_compile_options, encoded, named_values
 from tenferro_ref.pjrt.plugin import Plugin
 from tenferro_ref.pjrt.serialized import unpack
 from tenferro_ref.pjrt.transfer import NDArray, Owner, TensorSpec, spec_of_array
@@ -148,16 +151,20 @@ class Client(Owner):
         Raises
         ------
         InvalidArgument
-            If an option cannot be encoded.
+            If an option or the text cannot be encoded, or a type is none.
         UnsupportedDType
             If a result has a dtype that the engine has not.
         PjrtCall
             If the plugin rejects the program, its results are not the expected, or this client is closed.
         """
-        encoded = options if isinstance(options, bytes) else self.encode(options)
-        if not encoded:
+        settings = options if isinstance(options, bytes) else self.encode(options)
+        if not settings:
             raise InvalidArgument("compile options", "options", "empty bytes, on which plugins abort the process")
-        source = code.encode() if isinstance(code, str) else code
+        source = encoded("compile", "code", code) if isinstance(code, str) else code
+        for name, given in (("parameters", parameters), ("results", results)):
+            for spec in given or ():
+                if not (isinstance(spec, tuple) and len(spec) == 2 and isinstance(spec[0], DType)):
+                    raise InvalidArgument("compile", name, f"{spec!r} is no pair of a DType and a shape")
         program = abi.new(
             abi.STRUCTS["Program"],
             code=abi.address(source),
@@ -169,8 +176,8 @@ class Client(Owner):
             "Client_Compile",
             client=self.raw,
             program=addressof(program),
-            compile_options=abi.address(encoded),
-            compile_options_size=len(encoded),
+            compile_options=abi.address(settings),
+            compile_options_size=len(settings),
         )
         return Executable(self, args.executable, "Client_Compile", parameters, results)
 
@@ -204,11 +211,13 @@ class Client(Owner):
         PlacementMismatch
             If `x` is a buffer.
         InvalidArgument
-            If there is no such device.
+            If there is no such device, or `x` is no array.
         """
         HOST.admit("put", "x", x)
-        if not 0 <= device < len(self.placements):
-            raise InvalidArgument("put", "device", f"{device}, of {len(self.placements)} devices")
+        if not isinstance(x, np.ndarray):
+            raise InvalidArgument("put", "x", f"{type(x).__name__} where an array is needed")
+        if not isinstance(device, int) or not 0 <= device < len(self.placements):
+            raise InvalidArgument("put", "device", f"{device!r}, of {len(self.placements)} devices")
         spec = spec_of_array(x)
         return Buffer(self, self.upload(spec, device)(x), spec, device=device)
 

@@ -226,13 +226,15 @@ class Handle:
     another thread uses it.
     """
 
-    __slots__ = ("__weakref__", "_api", "_raw")
+    __slots__ = ("__weakref__", "_api", "_closed", "_raw")
     # name of the object in the C API
     native: ClassVar[str]
 
     def __init__(self, api: Api, raw: int | None, call: str) -> None:
         self._api = api
         self._raw = raw
+        #: Called once when it is closed.
+        self._closed: Callable[[], None] | None = None
         if not raw:
             raise PjrtCall(f"PJRT_{call}", "", "the plugin returned neither an error nor an object")
 
@@ -259,6 +261,9 @@ class Handle:
         raw, self._raw = self._raw, None
         if raw:
             self._api.destroy(self.native, raw)
+            told, self._closed = self._closed, None
+            if told is not None:
+                told()
 
     def __enter__(self) -> Self:
         return self

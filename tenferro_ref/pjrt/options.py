@@ -77,6 +77,14 @@ def _kind(what: str, name: str, value: Option) -> str:
     raise InvalidArgument(what, name, f"{value!r} is not a string, bool, 64-bit integer or float")
 
 
+def encoded(what: str, name: str, text: str) -> bytes:
+    """Text as UTF-8; InvalidArgument where it is none."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise InvalidArgument(what, ascii(name), f"{text!a} is not valid Unicode text") from None
+
+
 def named_values(options: Mapping[str, Option]) -> tuple[Any, list[bytes]]:
     """An array of PJRT_NamedValue, and the strings that must stay alive as long as it is used.
 
@@ -90,11 +98,11 @@ def named_values(options: Mapping[str, Option]) -> tuple[Any, list[bytes]]:
     keep: list[bytes] = []
     for item, (name, value) in zip(array, options.items(), strict=True):
         kind = _kind("client options", name, value)
-        keep.append(name.encode())
+        keep.append(encoded("client options", name, name))
         item.struct_size, item.name, item.name_size = struct.STRUCT_SIZE, abi.address(keep[-1]), len(keep[-1])
         item.type, item.value_size = abi.NAMED_VALUE_TYPES.index(kind), 1
         if isinstance(value, str):
-            keep.append(value.encode())
+            keep.append(encoded("client options", name, value))
             item.value.string_value, item.value_size = abi.address(keep[-1]), len(keep[-1])
         else:
             setattr(item.value, _MEMBERS[kind], value)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from ctypes import Array, addressof, c_int64
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 from weakref import WeakSet
 
@@ -207,6 +207,9 @@ class Owner(Handle):
         self.plugin = plugin
         self._number = next(_NUMBERS)
         self._owned: WeakSet[Handle] = WeakSet()
+        #: Numbers of the handles that are not closed, also of those that Python is about to collect.
+        self._open: set[int] = set()
+        self._dropped = False
         listed = self._api.call("Client_AddressableDevices", client=self.raw)
         self._devices = native.pointers(listed.addressable_devices, listed.num_addressable_devices)
         if not self._devices:
@@ -262,10 +265,24 @@ class Owner(Handle):
 
     def adopt(self, handle: Handle) -> None:
         """Remember a handle that must be closed before this client."""
+        number = next(_NUMBERS)
         self._owned.add(handle)
+        self._open.add(number)
+        handle._closed = partial(self._released, number)
 
     def close(self) -> None:
         """Close what this client made, then the client."""
         for handle in list(getattr(self, "_owned", ())):
             handle.close()
         super().close()
+
+    def __del__(self) -> None:
+        # of a cycle of garbage Python forgets weak references first: the last of the handles in it closes the client
+        self._dropped = bool(getattr(self, "_open", ()))
+        if not self._dropped:
+            super().__del__()
+
+    def _released(self, number: int) -> None:
+        self._open.discard(number)
+        if self._dropped and not self._open:
+            super().__del__()

@@ -306,6 +306,8 @@ def check_form(program: Program) -> None:
             write(ins.output_slots, what)
             if len(ins.output_slots) != 1 and not isinstance(ins.op, Extension):
                 raise InvalidCompiledGraph(detail=f"{what}: expected 1 outputs, got {len(ins.output_slots)}")
+            if not ins.output_slots:
+                raise InvalidCompiledGraph(detail=f"{what} has no result")
             flags, count = len(ins.last_use), len(ins.input_slots)
             if program.kind == "exec" and (len(ins.types) != len(ins.output_slots) or flags != count):
                 raise InvalidCompiledGraph(

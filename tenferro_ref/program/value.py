@@ -169,7 +169,11 @@ class Value:
         ------
         ShapeMismatch
             The shape has fewer axes, or an extent that is neither 1 nor the one asked for.
+        UsageError
+            It is no shape.
         """
+        if not isinstance(shape, Sequence):
+            raise UsageError(detail=f"{type(shape).__name__} where a shape is needed: broadcast_to")
         if self.shape == tuple(shape) and not like:
             return self
         offset = len(shape) - self.ndim

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from tenferro_ref.autodiff import JVP, TRANSPOSE, Derivative, grad, jvp, transpo
 from tenferro_ref.autodiff.errors import ActivityArity, NonScalarGrad, UnsupportedAdRule, UnsupportedMetadata
 from tenferro_ref.dtype import INEXACT
 from tenferro_ref.errors import TenferroError
+from tenferro_ref.extensions import einsum
 from tenferro_ref.extensions.einsum import EINSUM
 from tenferro_ref.extensions.fft import FFT
 from tenferro_ref.extensions.linalg import LINALG
@@ -87,11 +90,57 @@ def test_a_gradient_needs_one_real_number() -> None:
     assert slope.tolist() == [2.0, -4.0, 6.0]
 
 
-@pytest.mark.parametrize("active", [[2], [0, 0], [-1]])
-def test_what_is_active_must_be_there_once(active: list[int]) -> None:
+@pytest.mark.parametrize("active", [[2], [0, 0], [-1], 0, [0.5], ["a"], [None], {0: 1}])
+def test_what_is_active_must_be_there_once(active: Any) -> None:
     program = parse("graph (%0: F64[3], %1: F64[3]) -> (%2) slots 3 {\n  %2 = Add(%0, %1) : F64[3]\n}")
     with pytest.raises(ActivityArity):
         jvp(program, active)
+
+
+@pytest.mark.parametrize("dtypes", ["BF16", "F32 F16", "F32 F8E4M3FN"])
+def test_by_way_of_narrow_floats_there_is_no_gradient_and_no_zero(dtypes: str) -> None:
+    first, *through = dtypes.split()
+    b = GraphBuilder(policy=STABLEHLO)
+    x = b.input(first, (3,))
+    y = x
+    for dtype in through:
+        y = y.astype(dtype).astype(first)
+    program = b.build((y * y).sum())
+    for transform in (jvp, vjp, grad):
+        with pytest.raises(UnsupportedAdRule, match="derivatives are of F32, F64, C32 and C64"):
+            transform(program)
+
+
+@pytest.mark.parametrize(("x", "t", "g"), [(1e25 + 1e25j, 1e15, 1e-20), (1e-30j, 1e-15j, 1e20), (3 - 4j, 1 + 1j, 2.0)])
+def test_the_derivative_of_a_modulus_is_as_large_as_its_tangent(x: complex, t: complex, g: float) -> None:
+    """It is `Re(conj(sign(x)) t)`; `conj(x) t` alone may overflow, or vanish."""
+    b = GraphBuilder()
+    program = b.build(abs(b.input("C32", ())))
+    sign = x / abs(x)
+    (tangent,) = run(jvp(program).program, [np.complex64(x), np.complex64(t)])[-1:]
+    (cotangent,) = run(vjp(program).program, [np.complex64(x), np.float32(g)])[-1:]
+    np.testing.assert_allclose(tangent, (np.conj(sign) * t).real, rtol=1e-5)
+    np.testing.assert_allclose(cotangent, g * sign, rtol=1e-5)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_the_path_of_an_einsum_is_adapted_to_its_adjoint(place: int) -> None:
+    """The cotangent meets what the operand was multiplied with; what it was not is multiplied as before."""
+    b = GraphBuilder()
+    shapes = [(2, 3), (3, 4), (4, 5), (5, 2)]
+    operands = [b.input("F64", shape) for shape in shapes]
+    path = [[1, 2], [0, 2], [0, 1]]  # (a (b c)) d
+    program = b.build(einsum.einsum("ij,jk,kl,lm->im", *operands, path=path))
+    backward = vjp(program, [place])
+    (ins,) = [i for i in backward.program.instructions if isinstance(i.op, ops.Extension)]
+    equation = einsum.parse(ins.op)
+    assert len(equation.path) == 3
+    if place == 3:  # the cotangent last, with the product of all others, made as before
+        assert equation.path == ((2, 3), (1, 2), (0, 1))
+    plain = vjp(b.build(einsum.einsum("ij,jk,kl,lm->im", *operands)), [place])
+    rng = np.random.default_rng(7)
+    inputs = [rng.standard_normal(t.static_shape) for t in backward.program.input_types]
+    np.testing.assert_allclose(run(backward.program, inputs)[-1], run(plain.program, inputs)[-1], rtol=1e-12)
 
 
 def test_by_way_of_integers_nothing_is_linear() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -209,3 +210,12 @@ def test_pass_orders_agree() -> None:
         program = compile_std_to_exec(graph, orders.sample(list(PASSES), len(PASSES)), verify=True)
         for got, want in zip(executor.eval_exec_ir(program, inputs), expected, strict=True):
             np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("passes", [5, [5], [["a"]], "DotDecomposer"])
+def test_what_is_no_list_of_passes(passes: Any) -> None:
+    b = GraphBuilder()
+    with pytest.raises(UsageError, match="pass"):
+        compile_std_to_exec(b.build(-b.input("F64", (2,))), passes)
+    with pytest.raises(UsageError, match="NoneType where a traced program"):
+        compile_std_to_exec(None)  # type: ignore[arg-type]

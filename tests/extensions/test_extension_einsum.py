@@ -274,7 +274,7 @@ def test_symbolic_extents():
         ("ij,jk", [t(2, 2), t(2, 2)], InvalidArgument, "not of the form"),
         ("ij->jk->k", [t(2, 2)], InvalidArgument, "not of the form"),
         ("...i->i", [t(2)], InvalidArgument, "an ellipsis is not supported"),
-        ("i1->i", [t(2, 2)], InvalidArgument, "'1' is no label"),
+        ("i(->i", [t(2, 2)], InvalidArgument, "is no label"),
         ("ij->i,j", [t(2, 2)], InvalidArgument, "',' is no label"),
         ("i-j->i", [t(2, 2)], InvalidArgument, "'-' is no label"),
         ("ij->ik", [t(2, 2)], InvalidArgument, "output label 'k' is in no operand"),
@@ -400,3 +400,12 @@ def test_the_implicit_output_has_the_labels_that_occur_once():
     for equation, arrays in (("kj , ji", [x, y]), ("ba", [x]), ("ij,jk,k", [x, y, np.ones(4)])):
         (got,) = run(lambda *v, e=equation: einsum.einsum(e, *v), *arrays)
         np.testing.assert_array_equal(got, np.einsum(equation, *arrays))
+
+
+def test_any_character_is_a_label() -> None:
+    """But those that the equation itself is written with (SEMANTICS C.1)."""
+    a, c = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+    (wanted,) = run(lambda x, y: einsum.einsum("ij,jk->ik", x, y), a, c)
+    for equation in ("01,12->02", "é_,_∂->é∂", "i j, j + -> i +"):
+        (got,) = run(lambda x, y, e=equation: einsum.einsum(e, x, y), a, c)
+        np.testing.assert_array_equal(got, wanted)

@@ -13,8 +13,8 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import (
     DTypeMismatch,
     InvalidArgument,
-    NumericalFailure,
     InvalidCompiledGraph,
+    NumericalFailure,
     RankMismatch,
     ShapeMismatch,
     Unsupported,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tenferro_ref import ops
 from tenferro_ref.dims import DimOp, InputDim, UpperBound
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument
@@ -48,3 +49,30 @@ def test_what_is_refused_is_shown_in_a_line() -> None:
     with pytest.raises(InvalidArgument) as caught:
         KNOWN["Transpose"](perm=list(range(10**6)))  # type: ignore[call-arg]
     assert str(caught.value) == "Transpose: perm: [0, 1, 2, 3, 4, 5, ...] is not a tuple of ints"
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "due"),
+    [
+        (1 + 2**-8 + 2**-30, "BF16", 1 + 2**-7),
+        ((1 << 80) + (1 << 56) + 1, "F32", 2.0**80 + 2.0**57),
+        ((1 << 80) + (1 << 56), "F32", 2.0**80),
+        (-(1 << 80) - (1 << 56) - 1, "C32", -(2.0**80) - 2.0**57),
+        (10**400, "F64", np.inf), (-(10**400), "F32", -np.inf), (10**40, "F32", np.inf), (2**70, "BF16", 2.0**70),
+        ((1 << 1024) - 1, "F64", np.inf), (2**53 + 1, "F64", 2.0**53), (np.float64(0.1), "F32", np.float32(0.1)), (True, "F16", 1),
+    ],
+)  # fmt: skip
+def test_a_constant_is_the_nearest_number(value: Any, dtype: str, due: float) -> None:
+    made = ops.Constant.of(value, DType[dtype]).value
+    assert complex(made) == due
+
+
+def test_bits_of_a_constant_of_the_same_dtype_stay() -> None:
+    for dtype in (DType.BF16, DType.F16, DType.F8E5M2):
+        scalar = np.frombuffer(b"\x7f\xff"[-dtype.itemsize :], dtype.numpy)[0]
+        assert ops.Constant.of(scalar, dtype).data == scalar.tobytes()
+
+
+def test_what_is_no_dtype_is_refused_by_name() -> None:
+    with pytest.raises(InvalidArgument, match="'F64' is no DType"):
+        ops.Constant.of(1, "F64")  # type: ignore[arg-type]

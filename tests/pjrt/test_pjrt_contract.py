@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 from queue import SimpleQueue
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, InvalidArgument, PjrtCall, PlacementMismatch, UnsupportedDType
 from tenferro_ref.pjrt import Client, Executable, ExecutableCache, HandleState, TensorSpec, load_plugin
 from tenferro_ref.pjrt.abi import ARGS, ERROR_CODES, FUNCTIONS
+from tenferro_ref.pjrt.options import named_values
 from tests.pjrt.conftest import MakeClient, MakePlugin
 
 TYPE = "tensor<2x3xf32>"
@@ -337,6 +339,40 @@ def test_dropped_handles_are_destroyed(fake_client: MakeClient) -> None:
     client.put(X).ready_event()
     gc.collect()
     assert live(client) == before
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_client_outlives_what_it_made_in_a_cycle_of_garbage(
+    fake_plugin: MakePlugin, monkeypatch: pytest.MonkeyPatch, order: int
+) -> None:
+    """Python forgets weak references to garbage before it ends it: an exception's traceback is such a cycle."""
+    client = Client(load_plugin(fake_plugin()))
+    destroyed: list[str] = []
+    destroy = type(client._api).destroy
+
+    def logged(api: Any, name: str, raw: int) -> None:
+        destroyed.append(name)
+        destroy(api, name, raw)
+
+    monkeypatch.setattr(type(client._api), "destroy", logged)
+    cycle: list[object] = [client, client.put(X), client.put(Y)][::order]
+    cycle.append(cycle)
+    del client, cycle
+    gc.collect()
+    assert [name for name in destroyed if name in ("Client", "Buffer")] == ["Buffer", "Buffer", "Client"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda c: c.put([1, 2]), lambda c: c.put(None), lambda c: c.put(np.float32(1)), lambda c: c.put(X, "x"),
+        lambda c: c.compile(COPY, parameters=[("F32", (2,))]), lambda c: c.compile("\udc80"),
+        lambda c: named_values({"\udc80": 1}), lambda c: named_values({"a": "\udc80"}),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_handed_over_is_refused_before_any_call(fake_client: MakeClient, wrong: Any) -> None:
+    with fake_client() as client, pytest.raises(InvalidArgument):
+        wrong(client)
 
 
 def test_event_with_a_deadline(fake_client: MakeClient) -> None:

@@ -28,6 +28,7 @@ from tenferro_ref.errors import (
     Unsupported,
     UsageError,
 )
+from tenferro_ref.extensions import einsum
 from tenferro_ref.ops import Policy
 from tenferro_ref.program import GraphBuilder, Value
 from tenferro_ref.runtime import GraphExecutor
@@ -383,6 +384,17 @@ ERRORS: list[tuple[Callable[[Value], Any], type[TenferroError], dict[str, Any]]]
     (lambda x: tn.tril(x, "1"), UsageError, {}),
     (lambda x: tn.exp(2.0), UsageError, {}),
     (lambda x: tn.take(x, [0]), UsageError, {}),
+    *((wrong, UsageError, {}) for wrong in (
+        lambda x: tn.moveaxis(x, [0, 0], 0), lambda x: tn.take(x, x, axis=(0, 1)), lambda x: tn.shape_of(x, ()),
+        lambda x: tn.truncate(x, 2, axis=(0, 1)), lambda x: tn.tensordot(x, x, (0,)), lambda x: tn.tensordot(3, 4, 0),
+        lambda x: tn.where(1, x, x), lambda x: tn.clip(1, 0, 2), lambda x: tn.diag(1), lambda x: tn.mean(1),
+        lambda x: tn.flip(1), lambda x: tn.pad(1, 1), lambda x: tn.tril(1), lambda x: tn.pad_to_match(x, 3),
+        lambda x: tn.dynamic_update_slice(1, x, [1]), lambda x: tn.dynamic_slice(x, 5, (1,)), lambda x: x.broadcast_to(3),
+        lambda x: tn.einsum("i", 3), lambda x: tn.einsum(5, x), lambda x: tn.einsum(([[0, 1]],), x),
+        lambda x: einsum.einsum("ij->ij", x, path=3), lambda x: einsum.einsum("ij,ij->ij", x, x, path=[0]),
+    )),
+    (lambda x: tn.moveaxis(x, 0, 5), AxisOutOfBounds, {"op": "Transpose", "axis": 5}),
+    (lambda x: tn.moveaxis(x, 0, -9), AxisOutOfBounds, {"op": "Transpose", "axis": -9}),
     (lambda x: tn.scatter_add(x, [0], x), UsageError, {}),
     (lambda x: tn.concatenate([1.0, x]), UsageError, {}),
     (lambda x: tn.dynamic_slice(x, [0, 0], 1), UsageError, {}),

@@ -5,14 +5,26 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tenferro_ref import ops
+from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.dims import InputDim
 from tenferro_ref.errors import FormatError, InvalidArgument, InvalidCompiledGraph, TenferroError
-from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, dumps, loads, parse, print_program, to_exec
+from tenferro_ref.program import (
+    ExecProgram,
+    GraphBuilder,
+    GraphProgram,
+    Instruction,
+    dumps,
+    loads,
+    parse,
+    print_program,
+    to_exec,
+)
 from tests.program.samples import small
 
 Entries = dict[str, Any]
@@ -391,3 +403,11 @@ def test_an_unknown_extension_family_names_the_close_one() -> None:
 @pytest.mark.parametrize("text", ["", "\n\n", "// only a comment", "}", "\0", "graph", TEXT[:40], dumps(small())])
 def test_what_is_no_program_text(text: str) -> None:
     assert isinstance(refused(text, parse), FormatError)
+
+
+def test_an_op_of_a_family_has_a_result() -> None:
+    b = GraphBuilder()
+    program = b.build(-b.input("F64", (2,)))
+    silent = Instruction(ops.Extension.of("t.none.v1", "f", {}), (0,), ())
+    with pytest.raises(InvalidCompiledGraph, match="has no result"):
+        compile_std_to_exec(replace(program, instructions=(*program.instructions, silent)))

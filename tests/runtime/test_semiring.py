@@ -15,7 +15,7 @@ from fuzz.generate.strategies import graphs
 from tenferro_ref import ops
 from tenferro_ref.compiler import DECOMPOSED, DEFAULT_PIPELINE, compile_std_to_exec
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import InvalidArgument, Unsupported, UnsupportedOp
+from tenferro_ref.errors import InvalidArgument, Unsupported, UnsupportedOp, UsageError
 from tenferro_ref.ops import OPS, Policy
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime import ALGEBRAS, GraphExecutor, SemiringBackend
@@ -331,3 +331,8 @@ def test_dtypes_that_are_no_elements_of_the_algebra(name, dtype):
 def test_every_op_has_a_row_or_a_reason():
     assert SEMIRING.holes(OPS) == []
     assert all(len(reason) > 10 for op in OPS if (reason := SEMIRING.reason(op)) is not None)
+
+
+def test_an_algebra_that_there_is_not():
+    with pytest.raises(UsageError, match="no algebra 'max_plus'; did you mean 'max-plus'"):
+        SemiringBackend.of("max_plus")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from io import BytesIO
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,16 @@ from fuzz.generate.batches import generate
 from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import FormatError, LoweringError, MissingDependency, ShapeMismatch, TenferroError, Unsupported
+from tenferro_ref.errors import (
+    DTypeMismatch,
+    FormatError,
+    InvalidArgument,
+    LoweringError,
+    MissingDependency,
+    ShapeMismatch,
+    TenferroError,
+    Unsupported,
+)
 from tenferro_ref.isolation import wire
 from tenferro_ref.isolation.engines import reader
 from tenferro_ref.ops import STABLEHLO
@@ -438,3 +448,31 @@ def test_a_loop_of_empty_regions_ends() -> None:
     }"""
     with pytest.raises(LoweringError, match="more than 100 operations"):
         load(text, evaluate=reader.evaluate, most=100)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "kind"),
+    [([np.array(2.5)], DTypeMismatch), ([np.array([1, 2], np.int32)], ShapeMismatch), ([], ShapeMismatch),
+     ([np.array(3, np.int32)] * 2, ShapeMismatch), (5, InvalidArgument), ([None], InvalidArgument)],
+)  # fmt: skip
+def test_a_loop_is_not_unrolled_for_what_is_no_argument(inputs: Any, kind: type[TenferroError]) -> None:
+    text = """func.func @main(%n: tensor<i32>) -> tensor<i32> {
+      %0 = stablehlo.while(%x = %n) : tensor<i32> cond {
+        %z = stablehlo.constant dense<0> : tensor<i32>
+        %c = stablehlo.compare GT, %x, %z : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %c : tensor<i1>
+      } do {
+        %1 = stablehlo.constant dense<1> : tensor<i32>
+        %2 = stablehlo.subtract %x, %1 : tensor<i32>
+        stablehlo.return %2 : tensor<i32>
+      }
+      return %0 : tensor<i32>
+    }"""
+    with pytest.raises(kind):
+        load(text, evaluate=reader.evaluate, inputs=inputs)
+
+
+@pytest.mark.parametrize("source", [None, 5, "\udc80"])
+def test_what_is_neither_text_nor_bytes_is_a_format_error(source: Any) -> None:
+    with pytest.raises(FormatError):
+        load(source)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tenferro_ref import ops
-from tenferro_ref.errors import InvalidArgument
+from tenferro_ref.errors import InvalidArgument, UsageError
 from tenferro_ref.ops import DEFAULT_POLICY, OPS, Op, Policy, TensorType
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.backend import Contract, NumpyBackend, NumpySession
@@ -23,6 +23,7 @@ from tenferro_ref.runtime.kernels.base import Values
 from tenferro_ref.runtime.kernels.contraction import conj, matrix_form
 from tenferro_ref.runtime.semiring.algebra import ALGEBRAS
 from tenferro_ref.runtime.semiring.core import NumpyCore, NumpyFastPath, SemiringCore, SemiringFastPath
+from tenferro_ref.suggest import did_you_mean
 from tenferro_ref.table import Table
 from tenferro_ref.tensor import Array
 
@@ -182,7 +183,15 @@ class SemiringBackend(NumpyBackend):
 
     @classmethod
     def of(cls, name: str) -> SemiringBackend:
-        """NumPy's backend of a known algebra, with its fast path."""
+        """NumPy's backend of a known algebra, with its fast path.
+
+        Raises
+        ------
+        UsageError
+            There is no algebra of that name.
+        """
+        if name not in ALGEBRAS:
+            raise UsageError(detail=f"no algebra {name!r}{did_you_mean(str(name), ALGEBRAS)}")
         algebra = ALGEBRAS[name]
         return cls(NumpyCore(algebra), NumpyFastPath(algebra))
 

@@ -98,6 +98,13 @@ def parse(source: str | bytes, where: str) -> Any:
     ir = mlir()
     from jaxlib.mlir.dialects import stablehlo
 
+    if not isinstance(source, str | bytes):
+        raise FormatError(where=where, detail=f"{type(source).__name__} where text or bytes are needed")
+    if isinstance(source, str) and not source.isascii():
+        try:
+            source.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise FormatError(where=where, detail=f"no text: {error.reason}") from None
     if isinstance(source, bytes) and not source.startswith(MAGIC):
         try:
             source = source.decode("utf-8")

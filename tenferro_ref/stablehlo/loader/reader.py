@@ -12,7 +12,7 @@ from typing import Any
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import Internal, ShapeMismatch, TenferroError, UnsupportedDType
+from tenferro_ref.errors import DTypeMismatch, Internal, ShapeMismatch, TenferroError, UnsupportedDType
 from tenferro_ref.ops import CompareDir, TensorType
 from tenferro_ref.program import GraphProgram, LoweringView, Value
 from tenferro_ref.stablehlo.emit import lower_into
@@ -24,7 +24,7 @@ from tenferro_ref.stablehlo.loader.signature import entry_function, functions_of
 from tenferro_ref.stablehlo.loader.special import keeps
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Evaluate, Tracer
 from tenferro_ref.stablehlo.writer import Body
-from tenferro_ref.tensor import Array
+from tenferro_ref.tensor import Array, Tensor, listed
 
 #: The most operations that are read, calls counted as often as they are made.
 MOST_OPERATIONS = 2**20
@@ -106,6 +106,8 @@ def load(
     ------
     FormatError
         No StableHLO, or it does not verify.
+    ShapeMismatch, DTypeMismatch, InvalidArgument
+        `inputs` are not what the function's arguments are.
     UnsupportedOp, UnsupportedDType, ValidationError
         An operation that cannot be read; `place` is its `FILE:LINE:COLUMN`.
     MissingDependency
@@ -123,6 +125,21 @@ def lower_loaded(loaded: Loaded, *, phase1_only: bool = False) -> str:
     arguments = [body.parameter(t.dtype, t.static_shape) for t in loaded.arguments]
     operands = [*arguments, *map(body.array, loaded.bound)]
     return body.module(lower_into(body, LoweringView.of(loaded.program), operands, phase1_only=phase1_only))
+
+
+def _checked(inputs: Sequence[Array] | None, types: Sequence[TensorType]) -> list[Array]:
+    """The values of the arguments, if there are any; a loop would go on with others than the module's own types."""
+    if inputs is None:
+        return []
+    arrays = [Tensor.of(array) for array in listed("arguments", inputs)]
+    if len(arrays) != len(types):
+        raise ShapeMismatch(op="arguments", lhs=(len(types),), rhs=(len(arrays),))
+    for i, (array, type_) in enumerate(zip(arrays, types, strict=True)):
+        if array.dtype is not type_.dtype:
+            raise DTypeMismatch(op=f"argument {i}", lhs=type_.dtype.name, rhs=array.dtype.name)
+        if array.shape != type_.static_shape:
+            raise ShapeMismatch(op=f"argument {i}", lhs=type_.static_shape, rhs=array.shape)
+    return [array.data for array in arrays]
 
 
 class _Reader:
@@ -144,7 +161,7 @@ class _Reader:
             error.place = position(function.location, self.where)
             raise
         arguments = [self.tracer.input(t.dtype, t.static_shape) for t in types]
-        for value, array in zip(arguments, inputs or (), strict=False):
+        for value, array in zip(arguments, _checked(inputs, types), strict=False):
             self.tracer.given(value, array)
         outputs = self.call(function, arguments)
         program, bound = self.tracer.finish(len(arguments), outputs)

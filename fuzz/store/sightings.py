@@ -1,0 +1,34 @@
+"""What campaigns saw, counted over their disagreements: programs, times, executors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fuzz.records import Time
+from fuzz.store.store import GROUPS_WITH_SUSPECTS, Store
+
+
+def sightings(store: Store, streams: Sequence[int] | None) -> dict[str, tuple[int, float, float, tuple[str, ...], int]]:
+    """By signature: programs that showed it, first and last time, executors, and the number of the first such program; within
+    `streams`, or the whole store."""
+    within, ids = _within(streams)
+    sql = f"FROM {GROUPS_WITH_SUSPECTS} WHERE signature <> '' {within}"
+    executors: dict[str, list[str]] = {}
+    pairs = f"SELECT DISTINCT signature, executor {sql} ORDER BY 2"
+    for signature, executor in store.database.rows(tuple[str, str], pairs, ids):
+        executors.setdefault(signature, []).append(executor)
+    size = "(SELECT ifnull(json_extract(plan, '$.batch'), 32) FROM stream WHERE stream.id = kin.stream)"
+    columns = f"signature, count(DISTINCT fingerprint), min(seen), max(seen), min(batch * {size} + number)"
+    rows = store.database.rows(tuple[str, int, Time, Time, int], f"SELECT {columns} {sql} GROUP BY 1", ids)
+    return {name: (n, first, last, tuple(executors[name]), number) for name, n, first, last, number in rows}
+
+
+def of_no_finding(store: Store, streams: Sequence[int]) -> dict[str, int]:
+    """By executor: disagreements whose group led to no finding."""
+    within, ids = _within(streams)
+    sql = f"SELECT executor, count(*) FROM {GROUPS_WITH_SUSPECTS} WHERE signature = '' {within} GROUP BY 1"  # noqa: S608
+    return dict(store.database.rows(tuple[str, int], sql, ids))
+
+
+def _within(streams: Sequence[int] | None) -> tuple[str, Sequence[int]]:
+    return ("", ()) if streams is None else (f"AND kin.stream IN ({', '.join('?' * len(streams))})", streams)
