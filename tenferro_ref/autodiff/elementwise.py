@@ -66,9 +66,10 @@ def _(op: ops.Negate | ops.Conj | ops.Imag, x: X, y: X, t: X) -> Optional:
 
 @JVP.row(ops.Abs)
 def _(op: ops.Abs, x: X, y: X, t: X) -> Optional:
-    """`Re(conj(sign(x)) t)`, of real numbers `sign(x) t`; 0 at 0."""
-    product = conj(tn.sign(x[0])) * t[0]
-    return product.astype(y[0].dtype)
+    """`sign(x) t`; of complex numbers `Re(conj(x / |x|) t)`, since their sign changes with them. 0 at 0."""
+    if not x[0].dtype.is_complex:
+        return tn.sign(x[0]) * t[0]
+    return (conj(x[0] / tn.where(y[0] == 0.0, 1.0, y[0])) * t[0]).astype(y[0].dtype)
 
 
 @JVP.row(ops.Maximum, ops.Minimum)
