@@ -16,6 +16,7 @@ from fuzz.store import Store, is_database
 from reports.changes import changes
 from reports.parity import SINGLE_FILE, SITE
 from tenferro_ref.errors import UsageError
+from tenferro_ref.escape import visible
 
 
 @click.command()
@@ -45,6 +46,8 @@ def report(
     page = site.write(replace(shown, campaign=record), Path(out))
     if shown.before is not None:
         click.echo(changes(shown.before, record).sentence)
+    for reason in record.vacuous:
+        click.echo(f"VACUOUS  {visible(reason)}")
     click.echo(str(page))
     return 1 if record.vacuous else 0
 

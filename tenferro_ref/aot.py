@@ -6,7 +6,7 @@ import re
 
 import click
 
-from tenferro_ref.console import read_graph, save_or_print
+from tenferro_ref.console import at_sizes, read_graph, save_or_print
 from tenferro_ref.errors import FormatError, PjrtPluginNotLoaded, UsageError
 from tenferro_ref.files import read_bytes, write_atomically
 from tenferro_ref.isolation import Worker, WorkerSpec, wire
@@ -36,13 +36,15 @@ def _option(text: str) -> tuple[str, str | int | bool | float]:
 @click.option("--plugin", metavar="NAME_OR_PATH", help="Compile with this plugin; TENFERRO_PJRT_PLUGIN by default.")
 @click.option("--out", required=True, metavar="PJRT", help="Where the serialised executable goes.")
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="A debug option of XLA. Repeatable.")
-def compile_(file: str, plugin: str | None, out: str, options: tuple[str, ...]) -> None:
+@click.option("--sizes", metavar="NAME=SIZE,...", help="Sizes of the symbolic extents, such as n=10,m=3.")
+def compile_(file: str, plugin: str | None, out: str, options: tuple[str, ...], sizes: str | None) -> None:
     """Compile FILE with a PJRT plugin, ahead of time.
 
     The result runs with the same plugin file, on a processor with the same features: `tenferro-ref run`. It is machine code.
     """
     ref = resolve(plugin) if plugin else plugin_from_env()
-    loaded = Loaded(*read_graph(file))
+    program, bound = read_graph(file)
+    loaded = Loaded(at_sizes(program, sizes, file), bound)
     request = {
         "code": lower_loaded(loaded),
         "options": {**ref.compile_options, **dict(map(_option, options))},

@@ -3,8 +3,8 @@
 Each package brings its own commands as entry points of the group `tenferro_ref.commands` (`pyproject.toml`), which are
 imported when they are asked for. So no package imports the packages above it, and other distributions can add commands.
 
-Exit status: 0 all agree, 1 a disagreement, 2 the input or the call is wrong, 3 the environment lacks something, 70 a defect
-of this program, 130, 143 or 129 stopped by SIGINT, SIGTERM or SIGHUP. Every error is one line on standard error; there is no traceback.
+Exit status: 0 nothing is wrong, 1 a disagreement (for campaigns a new one), 2 the input or the call is wrong, 3 the
+environment lacks something, 70 a defect of this program, 130, 143 or 129 stopped by SIGINT, SIGTERM or SIGHUP. Every error is one line on standard error; there is no traceback.
 """
 
 from __future__ import annotations
@@ -230,5 +230,8 @@ def _drop_output() -> None:
 
 
 def _fail(message: str, status: int) -> int:
-    print("error: " + " ".join(visible(message).split()), file=sys.stderr)
+    try:
+        print("error: " + " ".join(visible(message).split()), file=sys.stderr)
+    except OSError:  # nobody can read why, but the status stays what it is
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     return status

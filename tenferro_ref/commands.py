@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from difflib import unified_diff
 
 import click
 
 from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec, run_passes
 from tenferro_ref.console import (
+    at_sizes,
     json_option,
     parse_passes,
-    parse_sizes,
     print_json,
     print_table,
     read_graph,
@@ -23,14 +24,16 @@ from tenferro_ref.console import (
     transform_option,
     transformed,
 )
-from tenferro_ref.errors import TenferroError, UsageError
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import FormatError, TenferroError, UsageError
 from tenferro_ref.isolation import Worker, WorkerSpec
+from tenferro_ref.ops import TensorType
 from tenferro_ref.pjrt import PluginRef, discover
 from tenferro_ref.program import Program, print_program, to_exec
 from tenferro_ref.runtime import ALGEBRAS, GraphExecutor, SemiringBackend, segment_exec_program
 from tenferro_ref.stablehlo.loader import Loaded, lower_loaded
 from tenferro_ref.stablehlo.serialized import serialize
-from tenferro_ref.tensor import load_npz
+from tenferro_ref.tensor import Array, load_npz, type_of
 
 
 @click.command("exec")
@@ -56,7 +59,7 @@ def exec_(
     if out_npz is None:
         if inputs_npz is not None:
             raise UsageError(detail="exec: give FILE INPUTS.npz OUTPUTS.npz, or FILE with --inputs NPZ and --out NPZ")
-        _execute(file, inputs, out, route, passes, algebra)
+        _execute(file, inputs, out, route, passes, algebra, names_files=True)
         return 0
     if inputs is not None or out is not None or inputs_npz is None:
         raise UsageError(detail="exec: give the two files either as arguments or as --inputs and --out")
@@ -69,16 +72,33 @@ def exec_(
 
 
 def _execute(
-    file: str, inputs: str | None, out: str | None, route: str, passes: str | None, algebra: str | None
-) -> None:
+    file: str, inputs: str | None, out: str | None, route: str, passes: str | None, algebra: str | None,
+    *, names_files: bool = False,
+) -> None:  # fmt: skip
     program, bound = read_source(file)
     exec_program = _compiled(program, passes)
     executor = GraphExecutor(None if algebra is None else SemiringBackend.of(algebra), checking=True)
     run = executor.eval_exec_ir if route == "segmented" else executor.eval_unsegmented
     given = [] if inputs is None else load_npz(inputs, "in", exec_program.input_types)
-    if inputs is None and len(program.input_slots) > len(bound):
-        raise UsageError(detail=f"{file} has {len(program.input_slots) - len(bound)} inputs: exec needs --inputs NPZ")
+    due = program.input_types[: len(program.input_types) - len(bound)]
+    if inputs is None and due:
+        raise UsageError(detail=f"{file} has {len(due)} inputs: exec needs --inputs NPZ")
+    if names_files:
+        _check_fit(given, due, str(inputs), file)
     save_or_print(run(exec_program, [*given, *bound]), out)
+
+
+def _check_fit(arrays: Sequence[Array], types: Sequence[TensorType], file: str, program: str) -> None:
+    """Refuse inputs of another number, dtype or shape, as far as the program says a shape; errors of the executor name no file."""
+    if len(arrays) != len(types):
+        raise FormatError(where=file, detail=f"does not fit {program}: {len(arrays)} arrays for {len(types)} inputs")
+    for i, (array, type_) in enumerate(zip(arrays, types, strict=True)):
+        fits = DType.of(array) is type_.dtype and array.ndim == type_.rank
+        if not fits or any(isinstance(e, int) and e != n for e, n in zip(type_.shape, array.shape, strict=True)):
+            detail = f"does not fit {program}: in{i} is {type_of(array)}, of {type_.dtype} and rank {type_.rank} is due"
+            if type_.is_static:
+                detail = f"does not fit {program}: in{i} is {type_of(array)}, {type_} is due"
+            raise FormatError(where=file, detail=detail)
 
 
 def _compiled(program: Program, passes: str | None) -> Program:
@@ -101,9 +121,7 @@ def _after(program: Program, passes: tuple[str, ...]) -> Program:
 def emit(file: str, form: str, phase1_only: bool, sizes: str | None) -> None:
     """Print FILE as StableHLO."""
     program, bound = read_graph(file)
-    if sizes is not None:
-        program = program.at_sizes(parse_sizes(sizes))
-    text = lower_loaded(Loaded(program, bound), phase1_only=phase1_only)
+    text = lower_loaded(Loaded(at_sizes(program, sizes, file), bound), phase1_only=phase1_only)
     content = text if form == "text" else serialize(text, form)
     if isinstance(content, bytes) and sys.stdout.isatty():
         raise UsageError(detail=f"--format {form}: bytes are not for a terminal; redirect them to a file")

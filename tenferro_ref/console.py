@@ -163,8 +163,25 @@ def parse_sizes(text: str) -> dict[str, int]:
         name, _, size = entry.partition("=")
         if not name or not size.isdecimal():
             raise UsageError(detail=f"--sizes {text!r}: expected NAME=SIZE, separated by commas, as in n=10,m=3")
+        if name in sizes:
+            raise UsageError(detail=f"--sizes {text!r}: {name} has two sizes")
         sizes[name] = int(size)
     return sizes
+
+
+def at_sizes(program: Program, sizes: str | None, file: str) -> Program:
+    """The program at the sizes that `--sizes` gives.
+
+    Raises
+    ------
+    UsageError
+        The size of a symbolic extent is not given.
+    """
+    made = program if sizes is None else program.at_sizes(parse_sizes(sizes))
+    if not all(type_.is_static for type_ in made.input_types):
+        names = ",".join(f"{name}=SIZE" for _, name in program.symbols) or "NAME=SIZE"
+        raise UsageError(detail=f"{file}: the sizes of its extents are not known; give --sizes {names}")
+    return made
 
 
 def split(text: str) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 import tomllib
 from collections.abc import Collection, Iterable
@@ -92,7 +93,7 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def write_atomically(path: str | Path, content: str | bytes) -> None:
-    """Write under a temporary name beside `path`, then rename; missing folders are made.
+    """Write under a temporary name beside `path`, then rename; missing folders are made. A device or a pipe is written into.
 
     Raises
     ------
@@ -100,7 +101,33 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
         Anything on the way failed; no temporary file stays behind.
     """
     target = Path(path)
-    _write_together(target.parent, [(target, content)])
+    if _is_device(target):
+        _write_into(target, _as_bytes(content))
+    else:
+        _write_together(target.parent, [(target, content)])
+
+
+def _is_device(path: Path) -> bool:
+    """Whether something is there that must not be replaced by a file: a device, a pipe, a socket."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):  # writing will say what is wrong
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _write_into(device: Path, data: bytes) -> None:
+    try:
+        # a pipe that nobody reads is an error, not a wait without end
+        with open(os.open(device, os.O_WRONLY | os.O_NONBLOCK), "wb") as file:
+            os.set_blocking(file.fileno(), True)
+            file.write(data)
+    except OSError as error:
+        raise OutputError(path=str(device), detail=error.strerror or str(error)) from None
+
+
+def _as_bytes(content: str | bytes) -> bytes:
+    return content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
 
 
 def write_products(folder: Path, products: Iterable[Product]) -> None:
@@ -187,12 +214,11 @@ def _write_together(folder: Path, files: list[tuple[Path, str | bytes]]) -> None
         with ExitStack() as temporary:
             names = []
             for where, content in files:
-                data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
                 where.parent.mkdir(exist_ok=True)
                 descriptor, name = tempfile.mkstemp(dir=where.parent, prefix=f".{where.name}.", suffix=".tmp")
                 temporary.callback(Path(name).unlink, missing_ok=True)  # Ctrl-C too leaves nothing behind
                 with os.fdopen(descriptor, "wb") as file:
-                    file.write(data)
+                    file.write(_as_bytes(content))
                 os.chmod(name, 0o666 & ~_umask())
                 names.append((name, where))
             for name, where in names:

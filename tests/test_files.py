@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import tempfile
 from pathlib import Path
 
@@ -122,3 +123,30 @@ def test_what_cannot_be_read(tmp_path: Path, name: str) -> None:
     with pytest.raises(FormatError, match="cannot be read") as caught:
         read_text(tmp_path / name)
     assert caught.value.exit_status == 2
+
+
+@pytest.mark.parametrize("device", ["/dev/null", "/dev/full"])
+def test_a_device_is_written_into_and_stays_one(device: str, tmp_path: Path) -> None:
+    node = tmp_path / "device"
+    try:
+        os.mknod(node, 0o666 | stat.S_IFCHR, os.stat(device).st_rdev)
+    except OSError as error:  # root alone may make one
+        pytest.skip(str(error))
+    if device == "/dev/full":
+        with pytest.raises(OutputError, match="No space left"):
+            write_atomically(node, "text")
+    else:
+        write_atomically(node, "text")
+    assert stat.S_ISCHR(node.stat().st_mode)
+
+
+def test_a_pipe_is_written_into(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OutputError):  # nobody reads
+        write_atomically(pipe, "text")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_atomically(pipe, "text")
+    assert os.read(reader, 9) == b"text"
+    os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)

@@ -68,7 +68,7 @@ class Result:
 
 
 def _names(executors: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(executors, Sequence) and all(isinstance(name, str) for name in executors):
+    if isinstance(executors, Sequence) and executors and all(isinstance(name, str) for name in executors):
         return tuple(executors)
     raise UsageError(detail=f"{executors!r} where names of executors are needed")
 

@@ -120,7 +120,10 @@ def named_function_subject(name: str, inputs: Inputs, reader: Reader) -> Subject
         try:
             answer = worker.request({"function": name, "inputs": [wire.pack(a) for a in arrays]})
         except WorkerDied as died:
-            raise FormatError(where=name, detail=f"JAX cannot trace it for these inputs: {died}") from None
+            # the engine's last line says where the function raised what; a process that was killed says nothing of its own
+            words = died.stderr_tail.splitlines() if died.how == "exit status 1" else []
+            detail = f"JAX cannot trace it for these inputs: {words[-1] if words else died}"
+            raise FormatError(where=name, detail=detail) from None
     return given_subject(reader.source(answer["code"], name), arrays, reader)
 
 

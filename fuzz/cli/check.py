@@ -38,7 +38,9 @@ LANES = ("parity", "defaults", "no-algsimp", "level0")
 @click.option("--save-inputs", metavar="DIR", help="Write the inputs that were drawn there, a file for --inputs each.")
 @click.option("--executors", default="all", metavar="LIST", help="Names separated by commas; default: all.")
 @click.option(
-    "--invalid", is_flag=True, help="FILES break a rule: who raises another error than the rules say disagrees."
+    "--invalid",
+    is_flag=True,
+    help="FILES (JSON) are invalid programs: an executor agrees if it raises the error that the rules call for.",
 )
 @click.option(
     "--bisect",
@@ -74,7 +76,13 @@ def check(
     """
     if invalid and transform is not None:
         raise UsageError(detail="--invalid and --transform do not go together: what breaks a rule has no derivative")
+    if save_inputs is not None and inputs is not None:
+        raise UsageError(detail="--save-inputs writes what is drawn, and with --inputs nothing is")
+    if bundle is not None and Path(bundle).exists() and not Path(bundle).is_dir():
+        raise UsageError(detail=f"--bundle {bundle}: not a folder")
     source = Inputs(draw_seed(seed), inputs)
+    if not as_json and inputs is None:
+        click.echo(f"seed {source.seed}")
     drawn = None if inputs else source.seed
     pool = Pool()
     disagreement = False
@@ -90,8 +98,6 @@ def check(
                 click.echo(f"inputs: {line(path)}", err=True)
         others = OTHERS if transform is None else (*OTHERS, *DERIVATIVES)
         selection = pool.select(split(executors), lanes=LANES, others=others)
-        if not as_json and inputs is None:
-            click.echo(f"seed {source.seed}")
         for file, several in zip(files, subjects, strict=True):
             if not as_json:
                 _introduce(file, several[0])

@@ -41,6 +41,8 @@ def conformance(folders: tuple[str, ...], executors: str, as_json: bool) -> int:
                     _print(outcome)
     finally:
         pool.close()
+    if outcomes and not any(outcome.executors or outcome.unsupported for outcome in outcomes):
+        raise UsageError(detail=f"none of {len(outcomes)} files could be run; the first: {outcomes[0].read}")
     if not outcomes:
         raise UsageError(detail=f"{', '.join(folders)}: no file there states a result")
     if not as_json:
@@ -49,6 +51,8 @@ def conformance(folders: tuple[str, ...], executors: str, as_json: bool) -> int:
 
 
 def _files(folder: Path) -> list[Path]:
+    if not folder.exists():
+        raise UsageError(detail=f"{folder}: no such file or folder")
     return [folder] if folder.is_file() else sorted(folder.rglob("*.mlir"))
 
 

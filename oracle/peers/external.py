@@ -260,7 +260,10 @@ def _tensor(array: Array) -> dict[str, Any]:
 def _array(tensor: _Tensor) -> Array:
     if tensor.dtype not in DType.__members__:
         raise FormatError(where="dtype", detail=f"no dtype {tensor.dtype!r}")
-    flat = np.frombuffer(bytes.fromhex(tensor.data), DType[tensor.dtype].numpy)
+    raw = bytes.fromhex(tensor.data)
+    if tensor.dtype == DType.Bool.name and raw.strip(b"\0\1"):
+        raise FormatError(where="data", detail="a byte of a Bool is neither 0 nor 1")
+    flat = np.frombuffer(raw, DType[tensor.dtype].numpy)
     return flat.reshape(tensor.shape, order="F")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import subprocess
+import sys
 
 import pytest
 from hypothesis import example, given
@@ -74,6 +76,13 @@ def test_an_error_is_one_line(words: str) -> None:
     assert run.status == 2
     assert len(run.err.splitlines()) == 1
     assert not acts(run.err)
+
+
+def test_an_error_that_nobody_can_read_keeps_its_status() -> None:
+    """1 would say that a disagreement was found."""
+    with open("/dev/full", "w") as full:
+        run = subprocess.run([sys.executable, "-m", "tenferro_ref", "exec", "nofile"], stderr=full, check=False)
+    assert run.returncode == 2
 
 
 def test_visible_keeps_lines() -> None:

@@ -95,6 +95,7 @@ def test_the_examples_answer_and_refuse(compiler: str, tmp_path: Path) -> None:
         (RIGHT.replace("I32", "I33"), Verdict.ERROR, "no dtype 'I33'"),
         (RIGHT.replace("ff", "zz"), Verdict.ERROR, "malformed answer"),
         ('{"outputs":[]}', Verdict.MISMATCH, "outputs"),
+        (RIGHT.replace("I32", "Bool").replace("ffffffff02000000", "01ff"), Verdict.ERROR, "neither 0 nor 1"),
         ("no JSON", Verdict.ERROR, "malformed answer"),
         ('{"error":{"kind":"BackendFailure","message":"no kernel"}}', Verdict.UNSUPPORTED, "no kernel"),
         ('{"error":{"kind":3}}', Verdict.ERROR, "must be an identifier"),

@@ -1,7 +1,7 @@
 """JAX functions lowered in a worker of their own, since importing and tracing them runs their authors' code.
 
 A request is `{"function", "inputs"}` ("package.module:function", packed arrays), its answer `{"code"}`: StableHLO text. What the
-function raises ends the worker.
+function raises ends the worker, whose last words are where it was raised, and what.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import traceback
+from pathlib import Path
+from types import TracebackType
 
 from tenferro_ref.errors import UsageError
 from tenferro_ref.isolation import wire
@@ -22,6 +25,7 @@ def open(settings: Message) -> Engine:
     os.environ["JAX_TRACEBACK_FILTERING"] = "off"  # or the last words of a worker are JAX's about its filter
     jax = library("jax", "jax")
     sys.path.insert(0, os.getcwd())
+    sys.excepthook = _last_words
 
     def answer(request: Message) -> Message:
         module, _, name = request["function"].partition(":")
@@ -35,3 +39,17 @@ def open(settings: Message) -> Engine:
         return {"code": jax.jit(function, keep_unused=True).lower(*arrays).as_text()}
 
     return Engine({"jax": jax.__version__}, answer)
+
+
+def _last_words(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """The traceback, and in the last line the place in the author's own code with the first line of the message."""
+    traceback.print_exception(kind, error, trace)
+    if isinstance(error, SyntaxError):
+        place = f"{error.filename}:{error.lineno}"
+    else:
+        frames = traceback.extract_tb(trace)
+        own = [frame for frame in frames if not {"jax", "tenferro_ref", "importlib"} & {*Path(frame.filename).parts}]
+        frame = (own or frames)[-1]
+        place = f"{frame.filename}:{frame.lineno}"
+    words = (str(error).splitlines() or [""])[0]
+    print(f"{place.removeprefix(os.getcwd() + os.sep)}: {kind.__name__}: {words}", file=sys.stderr)
