@@ -73,6 +73,9 @@ def run(file: str, inputs: str | None, out: str | None, plugin: str | None) -> N
     except FormatError as error:
         raise FormatError(file, error.detail) from None
     ref = resolve(plugin) if plugin else _plugin_of(header.plugin, header.plugin_sha256)
+    if plugin and ref.sha256() != header.plugin_sha256:
+        detail = f"{file} was compiled by another plugin than {plugin}: leave --plugin out, or compile it again"
+        raise UsageError(detail=detail)
     if inputs is None and header.parameters:
         raise UsageError(detail=f"{file} has {len(header.parameters)} inputs: run needs --inputs NPZ")
     arrays = [] if inputs is None else load_npz(inputs, "in")

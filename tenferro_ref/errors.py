@@ -387,7 +387,7 @@ class PjrtPluginNotLoaded(EnvironmentFault):
 
     name: str
     detail: str
-    template: ClassVar[str] = "no PJRT plugin {name!r} is loaded: {detail}"
+    template: ClassVar[str] = "PJRT plugin {name!r} is not loaded: {detail}"
 
 
 @dataclass(eq=False)

