@@ -111,7 +111,8 @@ def _steps(op: ops.Extension, steps: list[Any], operands: int) -> tuple[tuple[in
 def path_of_adjoint(path: Sequence[Sequence[int]], place: int) -> list[list[int]]:
     """The path of what is handed back to the operand at `place`, of the cotangent and then the other operands.
 
-    The cotangent meets the products that the operand's own ones were multiplied with, last ones first; these are made as before.
+    It goes back from the last product to the operand: the cotangent is multiplied with the other factor of each product on the
+    way, and each of these factors is computed along the path that is given.
     """
     live: list[Any] = list(range(len(path) + 1))
     for a, b in path:
