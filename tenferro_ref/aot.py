@@ -8,7 +8,7 @@ import click
 
 from tenferro_ref.console import at_sizes, read_graph, save_or_print
 from tenferro_ref.errors import FormatError, PjrtPluginNotLoaded, UsageError
-from tenferro_ref.files import read_bytes, write_atomically
+from tenferro_ref.files import destination, read_bytes, write_atomically
 from tenferro_ref.isolation import Worker, WorkerSpec, wire
 from tenferro_ref.ops import TensorType
 from tenferro_ref.pjrt import PluginRef, discover, header_of, plugin_from_env, resolve
@@ -54,7 +54,7 @@ def compile_(file: str, plugin: str | None, out: str, options: tuple[str, ...], 
         "serialize": True,
     }
     with _worker(ref) as worker:
-        write_atomically(out, worker.request(request, lambda answer: bytes(answer["executable"])))
+        write_atomically(destination(out), worker.request(request, lambda answer: bytes(answer["executable"])))
 
 
 @click.command("run")

@@ -41,7 +41,11 @@ from tenferro_ref.tensor import Array, load_npz, type_of
 @click.argument("inputs_npz", required=False)
 @click.argument("out_npz", required=False)
 @click.option("--inputs", metavar="NPZ", help="Inputs in0, in1, ...; not needed by a program without inputs.")
-@click.option("--out", metavar="NPZ", help="Where the outputs out0, out1, ... go; without it they are printed.")
+@click.option(
+    "--out",
+    metavar="NPZ",
+    help="Where the outputs out0, out1, ... go; without it they are printed, long ones shortened.",
+)
 @click.option("--path", "route", type=click.Choice(["segmented", "unsegmented"]), default="segmented")
 @click.option("--passes", default=None, metavar="all|none|A,B", help="Default: all for graph, none for exec programs.")
 @click.option(
@@ -177,7 +181,7 @@ def _with_segments(program: Program) -> str:
         slots = f"({_slots(segment.inputs)}) -> ({_slots(segment.outputs)})"
         drawn.append(f"  // segment {number}: {segment.kind}: {ops} {slots}")
         drawn += [lines[i] for i in segment.instructions]
-    return "\n".join([*drawn, lines[-1]]) + "\n"
+    return "\n".join([*drawn, *lines[len(program.instructions) :]]) + "\n"
 
 
 def _slots(slots: tuple[int, ...]) -> str:

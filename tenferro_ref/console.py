@@ -24,7 +24,7 @@ from rich.text import Text
 from tenferro_ref.autodiff import jvp, vjp
 from tenferro_ref.errors import FormatError, MissingDependency, UsageError
 from tenferro_ref.escape import line
-from tenferro_ref.files import decode, read_bytes
+from tenferro_ref.files import decode, destination, read_bytes
 from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.program import Program, loads, parse
 from tenferro_ref.tensor import Array, save_npz, type_of
@@ -150,6 +150,10 @@ def parse_passes(text: str, default: tuple[str, ...]) -> tuple[str, ...]:
     return () if text == "none" else split(text)
 
 
+#: Digits of a size: any extent has fewer.
+_DIGITS = 18
+
+
 def parse_sizes(text: str) -> dict[str, int]:
     """Sizes by name, of `n=10,m=3`.
 
@@ -161,7 +165,7 @@ def parse_sizes(text: str) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for entry in split(text):
         name, _, size = entry.partition("=")
-        if not name or not size.isdecimal():
+        if not name or not size.isdecimal() or len(size) > _DIGITS:
             raise UsageError(detail=f"--sizes {text!r}: expected NAME=SIZE, separated by commas, as in n=10,m=3")
         if name in sizes:
             raise UsageError(detail=f"--sizes {text!r}: {name} has two sizes")
@@ -201,7 +205,7 @@ def split(text: str) -> tuple[str, ...]:
 def save_or_print(outputs: Sequence[Array], out: str | None) -> None:
     """Outputs as out0, out1, ... of the file `out`; without one on standard output."""
     if out is not None:
-        save_npz(out, {f"out{i}": array for i, array in enumerate(outputs)})
+        save_npz(destination(out), {f"out{i}": array for i, array in enumerate(outputs)})
         return
     for i, array in enumerate(outputs):
         click.echo(f"out{i}: {type_of(array)}")

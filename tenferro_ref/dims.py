@@ -178,9 +178,16 @@ def combine(kind: DimKind, a: Extent, b: Extent) -> Extent:
     """
     if isinstance(a, int) and isinstance(b, int):
         return _EVALUATE[kind](a, b)
-    x, y = expr_of(a), expr_of(b)
-    expr: DimExpr = _EVALUATE[kind](x, y) if isinstance(x, int) and isinstance(y, int) else DimOp(kind, x, y)
-    wrap = _known(kind, a, b)
+    x, y, wrap = expr_of(a), expr_of(b), _known(kind, a, b)
+    if not (isinstance(x, int) and isinstance(y, int)):
+        expr: DimExpr = DimOp(kind, x, y)
+    else:
+        try:
+            expr = _EVALUATE[kind](x, y)
+        except InvalidArgument:
+            if wrap is None:
+                raise
+            expr = 0  # a bound is no extent: where it makes no sense, what the extent is may make some
     return expr if wrap is None else wrap(expr)
 
 

@@ -92,6 +92,14 @@ def read_bytes(path: str | Path) -> bytes:
         raise FormatError(where=repr(str(path)), detail=f"cannot be read: {error}") from None
 
 
+def destination(path: str) -> str:
+    """Where a file goes that somebody has named: through a link, to what it leads to."""
+    try:
+        return os.path.realpath(path) if os.path.islink(path) else path
+    except ValueError:  # a NUL in the path; writing will say so
+        return path
+
+
 def write_atomically(path: str | Path, content: str | bytes) -> None:
     """Write under a temporary name beside `path`, then rename; missing folders are made. A device or a pipe is written into.
 

@@ -172,10 +172,8 @@ def _read_npy(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: float) ->
     npy = np.lib.format
     with archive.open(member) as file:
         written = file.read(_HEADER)
-        head = written.replace(
-            b"'descr': '<f1'", b"'descr': '|V1'", 1
-        )  # so NumPy writes F8E5M2, which it does not read
-        header = io.BytesIO(head)
+        # NumPy writes F8E5M2 so, and does not read it
+        header = io.BytesIO(written.replace(b"'descr': '<f1'", b"'descr': '|V1'", 1))
         version = npy.read_magic(header)
         read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, _, dtype = read_header(header)
@@ -183,8 +181,10 @@ def _read_npy(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: float) ->
             raise ValueError(f"{member.filename} declares {shape} of {dtype} in {member.file_size} bytes")
         if member.file_size > most + _SMALL:
             raise ValueError(f"{member.filename} has {shape} of {dtype}, which is larger than what is due")
-        if head != written:
-            plain: Array = npy.read_array(io.BytesIO(head + file.read()), allow_pickle=False)
+        begin = header.tell()
+        head = header.getvalue()[:begin]
+        if head != written[:begin]:
+            plain: Array = npy.read_array(io.BytesIO(head + written[begin:] + file.read()), allow_pickle=False)
             return plain
     with archive.open(member) as file:
         array: Array = npy.read_array(file, allow_pickle=False)
@@ -225,9 +225,16 @@ def load_arrays(path: str | Path, due: Mapping[str, float] | None = None) -> dic
         raise FormatError(where=str(path), detail="declares more data than fits in memory") from None
     for name, array in sorted(arrays.items()):
         # NumPy writes what only `ml_dtypes` knows as plain bytes: the reader must know the dtype
-        if array.dtype not in _KNOWN and array.dtype.str not in ("|V1", "|V2"):
+        if array.dtype not in _KNOWN and (array.dtype.names or array.dtype.str not in ("|V1", "|V2")):
             raise FormatError(where=f"{path}: {name}", detail=f"dtype {array.dtype} is none of the dtypes")
+        _check_bools(array, f"{path}: {name}")
     return {name: column_major(array) for name, array in arrays.items()}
+
+
+def _check_bools(array: Array, where: str) -> None:
+    """Refuse what has no value: to one executor a byte other than 0 and 1 is true, to another one a number."""
+    if array.dtype == bool and array.view(np.uint8).max(initial=0) > 1:
+        raise FormatError(where=where, detail="a byte of a Bool is neither 0 nor 1")
 
 
 def load_npz(path: str | Path, prefix: str, types: Sequence[TensorType] | None = None) -> list[Array]:
@@ -256,6 +263,7 @@ def load_npz(path: str | Path, prefix: str, types: Sequence[TensorType] | None =
     for name, array in zip(expected, listed, strict=True):
         if array.dtype not in _KNOWN:
             raise FormatError(where=f"{path}: {name}", detail=f"dtype {array.dtype} is none of the dtypes")
+        _check_bools(array, f"{path}: {name}")
     return listed
 
 

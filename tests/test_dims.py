@@ -13,6 +13,7 @@ from tenferro_ref.dims import (
     MAX_OPERATIONS,
     USIZE_MAX,
     DimExpr,
+    DimKind,
     DimOp,
     Extent,
     InputDim,
@@ -213,3 +214,11 @@ def test_extents_do_arithmetic_with_integers_and_each_other() -> None:
     for wrong in (1.5, "n", None):
         with pytest.raises(TypeError):
             n + wrong  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(("kind", "bound"), [("sub", 7), ("floordiv", 0)])
+def test_a_bound_that_makes_no_sense_is_no_error(kind: DimKind, bound: int) -> None:
+    """The extent itself may be smaller, or larger (SEMANTICS 3)."""
+    assert not is_exact(combine(kind, 5, UpperBound(bound)))
+    with pytest.raises(InvalidArgument):
+        combine(kind, 5, bound)

@@ -110,6 +110,27 @@ def test_round_trip(tmp_path: Path, dtype: DType, shape: tuple[int, ...]) -> Non
     assert all(a.flags.f_contiguous for a in back)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, DType.F8E5M2.numpy])
+def test_what_looks_like_a_header_is_data(tmp_path: Path, dtype: Any) -> None:
+    array = np.frombuffer(b"xx'descr': '<f1'yy", np.uint8).view(dtype)
+    save_npz(tmp_path / "t.npz", {"in0": array})
+    (back,) = load_npz(tmp_path / "t.npz", "in", [type_of(array)])
+    assert same_bits(back, array)
+
+
+def test_a_truth_value_is_0_or_1(tmp_path: Path) -> None:
+    for array in (np.array([0, 1, 2], np.uint8).view(bool), np.array([0, 255], np.uint8).view("V1")):
+        np.savez(tmp_path / "t.npz", in0=array)
+        with pytest.raises(FormatError, match="neither 0 nor 1"):
+            load_npz(tmp_path / "t.npz", "in", [TensorType(DType.Bool, array.shape)])
+
+
+def test_a_structure_is_no_float(tmp_path: Path) -> None:
+    np.savez(tmp_path / "t.npz", in0=np.zeros(3, [("a", "u1"), ("b", "u1")]))
+    with pytest.raises(FormatError, match="none of the dtypes"):
+        load_npz(tmp_path / "t.npz", "in", [TensorType(DType.BF16, (3,))])
+
+
 def test_nothing_is_a_program_without_inputs(tmp_path: Path) -> None:
     save_npz(tmp_path / "t.npz", {})
     assert load_npz(tmp_path / "t.npz", "in") == []

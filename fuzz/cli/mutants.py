@@ -17,7 +17,7 @@ from fuzz.mutants.looks import BY_LAWS
 from tenferro_ref.children import own_environment
 from tenferro_ref.console import draw_seed, json_option, print_json, progress_bar, say, seed_option, split
 from tenferro_ref.errors import UsageError, WorkerDied
-from tenferro_ref.files import write_atomically
+from tenferro_ref.files import destination, write_atomically
 
 _place_option = click.option("--place", "places", multiple=True, metavar="PLACE", help="Only faults of this part.")
 
@@ -108,7 +108,7 @@ def _lacking(mutant: Mutant) -> str:
 def _keep(out: str | None, records: Sequence[dict[str, Any]]) -> None:
     """Write what there is so far: a hunt takes hours, and a file that cannot be written is known at once."""
     if out:
-        write_atomically(out, "".join(json.dumps(record) + "\n" for record in records))
+        write_atomically(destination(out), "".join(json.dumps(record) + "\n" for record in records))
 
 
 def _listing(mutant: Mutant) -> dict[str, Any]:

@@ -25,6 +25,8 @@ Message = dict[str, Any]
 _LENGTH = struct.Struct(">Q")
 #: Bytes of the longest message; a length beyond it is no length, but something else that was written to the socket.
 _MOST_BYTES = 8 << 30
+#: How text that is not quite text is packed: names of files may hold bytes that are no UTF-8.
+_SURROGATES = "surrogatepass"
 #: Bytes asked for at once.
 _CHUNK = 1 << 20
 
@@ -47,7 +49,7 @@ class Channel:
         ConnectionError
             The other side is gone.
         """
-        body = msgpack.packb(message)
+        body = msgpack.packb(message, unicode_errors=_SURROGATES)
         length = _LENGTH.pack(len(body))
         for data in (length + body,) if len(body) < _CHUNK else (length, body):
             left = memoryview(data)
@@ -70,7 +72,7 @@ class Channel:
         if length > _MOST_BYTES:
             raise FormatError(where="a message", detail=f"its length is {length} bytes, more than {_MOST_BYTES}")
         try:
-            message = msgpack.unpackb(self._read(length, check))
+            message = msgpack.unpackb(self._read(length, check), unicode_errors=_SURROGATES)
         except (ValueError, RecursionError) as error:  # all that msgpack raises for bytes that it cannot read
             raise FormatError(where="a message", detail=f"not msgpack: {error}") from None
         if not isinstance(message, dict):
@@ -127,7 +129,10 @@ def pack_error(error: TenferroError) -> Message:
 
 
 def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    if isinstance(value, tuple | list):
+        return [_plain(v) for v in value]
+    fits = not isinstance(value, int) or -(2**63) <= value < 2**64
+    return value if fits and isinstance(value, int | float | bool | str | type(None)) else str(value)
 
 
 def unpack_error(packed: Any) -> TenferroError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -105,6 +106,10 @@ FAMILY_ALIASES = {"tenferro.einsum.v1": "tenferro-einsum.einsum.v1"}
 FAMILIES: Table[ExtensionFamily] = Table("extension families")
 
 
+def _canonical(config: Any) -> str:
+    return json.dumps(config, sort_keys=True, separators=(",", ":"))
+
+
 @dataclass(frozen=True, slots=True)
 class Extension(Op):
     """Operation `op` of the family `family` ("<crate>.<name>.v<major>"), with its configuration.
@@ -123,11 +128,22 @@ class Extension(Op):
     def __post_init__(self) -> None:
         Op.__post_init__(self)
         object.__setattr__(self, "family", FAMILY_ALIASES.get(self.family, self.family))
+        with contextlib.suppress(ValueError, RecursionError):  # what is no JSON its family refuses
+            object.__setattr__(self, "config", _canonical(json.loads(self.config)))
 
     @classmethod
     def of(cls, family: str, op: str, config: Mapping[str, Any]) -> Extension:
-        """The op with its configuration as JSON values."""
-        return cls(family, op, json.dumps(config, sort_keys=True, separators=(",", ":")))
+        """The op with its configuration as JSON values.
+
+        Raises
+        ------
+        InvalidArgument
+            A value that JSON has not.
+        """
+        try:
+            return cls(family, op, _canonical(config))
+        except TypeError as error:
+            raise InvalidArgument(op=op, argument="config", detail=str(error)) from None
 
     @property
     def key(self) -> tuple[str, str]:

@@ -257,6 +257,11 @@ def _check_objects(program: Program) -> None:
             error.place = place
             raise error
         if isinstance(part, Program):
+            names = [pair[-1] for pair in part.symbols]
+            if len({*names}) < len(names) or not all(isinstance(name, str) and name.isidentifier() for name in names):
+                error = InvalidCompiledGraph(detail=f"symbols {names}: each needs a name of its own, an identifier")
+                error.place = place
+                raise error
             parts += [(f"$.inputs[{i}]", type_) for i, type_ in enumerate(part.input_types)]
             parts += [(f"$.instructions[{i}]", ins) for i, ins in enumerate(part.instructions)]
         elif isinstance(part, Instruction):

@@ -10,7 +10,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, UnsupportedDType
 from tenferro_ref.pjrt.hlo import ELEMENTS
 from tenferro_ref.pjrt.proto import MESSAGES
-from tenferro_ref.tensor import Array
+from tenferro_ref.tensor import Array, column_major
 
 _WHERE = "a literal"
 _FIELDS = MESSAGES["LiteralProto"].DESCRIPTOR.fields_by_name
@@ -72,7 +72,7 @@ def arrays(literal: Any) -> list[Array]:
     if flat is None or min(shape, default=0) < 0 or flat.size != np.prod(shape, dtype=object):
         raise FormatError(_WHERE, f"{size} bytes of {dtype.name}, for the shape {list(shape)}")
     in_order = flat.reshape([shape[axis] for axis in order], order="F")
-    return [np.asfortranarray(np.transpose(in_order, np.argsort(order)))]
+    return [column_major(np.transpose(in_order, np.argsort(order)))]
 
 
 def _field(dtype: DType) -> str:

@@ -13,6 +13,7 @@ import pytest
 from fuzz import records
 from tenferro_ref import __version__, ops
 from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec
+from tenferro_ref.extensions.einsum import einsum
 from tenferro_ref.program import GraphBuilder, GraphProgram, dumps, parse, print_program, to_exec
 from tenferro_ref.runtime import segment_exec_program
 from tests.browser import chromium_or_skip
@@ -116,7 +117,10 @@ class TestShowAndEmit:
         run = tenferro_ref("emit", tmp_path / "p.json", "--sizes", "n=3")
         assert (run.status, run.err) == (0, "")
         assert "(%arg0: tensor<3x2xf64>, %arg1: tensor<2x3xf64>) -> (tensor<3x3xf64>, tensor<6xf64>" in run.out
-        for sizes, words in (("m=3", "its symbols are n"), ("n", "NAME=SIZE"), ("n=-1", "NAME=SIZE")):
+        for sizes, words in (
+            ("m=3", "its symbols are n"), ("n", "NAME=SIZE"), ("n=-1", "NAME=SIZE"), (f"n={'1' * 5000}", "NAME=SIZE"),
+            ("n=2,n=3", "n has two sizes"),
+        ):  # fmt: skip
             assert_one_line_error(tenferro_ref("emit", tmp_path / "p.json", "--sizes", sizes), 2, words)
 
     def test_what_show_prints_is_the_program(self, program: GraphProgram, files: tuple[Path, Path]) -> None:
@@ -146,6 +150,14 @@ class TestShowAndEmit:
         assert run.status == 0
         assert "Transpose removed, nothing reads it" in run.out
         assert [i.op.name for i in parse(run.out).instructions] == ["Transpose", "DotGeneral"]
+
+    def test_shape_guards_are_shown_with_segments(self, tmp_path: Path) -> None:
+        b = GraphBuilder()
+        x, y = b.input("F64", ("n",)), b.input("F64", ("m",))
+        compiled = compile_std_to_exec(b.build(einsum("i,i->i", x, y)))
+        assert compiled.shape_guards
+        (tmp_path / "p.txt").write_text(print_program(compiled))
+        assert parse(tenferro_ref("show", tmp_path / "p.txt", "--segments").out) == compiled
 
     def test_segments_are_drawn_around_their_instructions(
         self, program: GraphProgram, files: tuple[Path, Path]

@@ -331,12 +331,13 @@ def test_its_script_without_what_it_needs_is_no_disagreement(bundle: Path, tmp_p
 
 def test_maintainers_get_inputs_of_dtypes_that_numpy_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """NumPy writes them as bytes without a type."""
-    given = [np.array([1.5, -2], DType[name].numpy) for name in ("BF16", "F8E4M3FN", "F4E2M1FN", "I4", "F32")]
+    given = [np.array([1.5, -2], DType[name].numpy) for name in ("BF16", "F8E4M3FN", "F4E2M1FN", "I4", "F32", "F8E5M2")]
     given[3] = np.array([3, -8], DType.I4.numpy)
+    given.append(np.array(2.5, np.float32))
     np.savez(tmp_path / "inputs.npz", **{f"in{i}": array for i, array in enumerate(given)})
-    types = [{"slot": i, "dtype": DType.of(array).name, "shape": [2]} for i, array in enumerate(given)]
+    types = [{"slot": i, "dtype": DType.of(array).name, "shape": [*array.shape]} for i, array in enumerate(given)]
     (tmp_path / "program.json").write_text(json.dumps({"inputs": types}))
     monkeypatch.setattr(upstream, "HERE", tmp_path)
     read = upstream.arguments()
-    assert [a.dtype for a in read] == [a.dtype for a in given]
+    assert [(a.dtype, a.shape) for a in read] == [(a.dtype, a.shape) for a in given]
     assert [a.tobytes() for a in read] == [a.tobytes() for a in given]

@@ -76,3 +76,10 @@ def test_bits_of_a_constant_of_the_same_dtype_stay() -> None:
 def test_what_is_no_dtype_is_refused_by_name() -> None:
     with pytest.raises(InvalidArgument, match="'F64' is no DType"):
         ops.Constant.of(1, "F64")  # type: ignore[arg-type]
+
+
+def test_equal_configurations_are_equal_ops() -> None:
+    op = ops.Extension("tenferro-fft.fft.v1", "fft", '{ "norm" : "ortho", "axis" : 0}')
+    assert op == ops.Extension.of("tenferro-fft.fft.v1", "fft", {"axis": 0, "norm": "ortho"})
+    with pytest.raises(InvalidArgument, match="config"):
+        ops.Extension.of("f", "g", {"axis": np.int64(2)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from oracle.judge import Reference, judge
 from oracle.peers import NativeExecutor, PjrtExecutor
 from oracle.verdict import Verdict
 from tenferro_ref import ops
+from tenferro_ref.dims import InputDim
 from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.errors import PjrtCall, PluginLoad, ShapeMismatch, WorkerDied
 from tenferro_ref.isolation import Worker, WorkerSpec, wire
@@ -257,3 +259,12 @@ def test_errors_travel_with_kind_and_facts() -> None:
     back = wire.unpack_error(wire.pack_error(error))
     assert type(back) is ShapeMismatch
     assert back.facts() == error.facts()
+
+
+def test_facts_that_are_no_plain_values_cross_the_wire_as_words() -> None:
+    error = ShapeMismatch("Add", (InputDim(0, 0),), (2**70,))
+    assert wire.pack_error(error)["facts"]["rhs"] == [str(2**70)]
+    here, there = socket.socketpair()
+    with here, there:
+        wire.Channel(here).send({"error": wire.pack_error(error), "where": "x\udcff.mlir"})
+        assert wire.Channel(there).receive()["where"] == "x\udcff.mlir"
