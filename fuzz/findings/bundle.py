@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 from fuzz.findings.alike import value_class
@@ -125,7 +126,7 @@ def write_bundle(
     facts = Facts(
         VERSION, finding.signature, finding.verdict, finding.value_class, finding.reason, finding.attribution,
         executor.portable_name, executor.model, executor.info().facts, tuple(environment),
-        executor.requirements(), finding.builds, case.refusal, case.source is not None,
+        _requirements(executor, case), finding.builds, case.refusal, case.source is not None,
         case.derivation.transforms if case.derivation else (),
     )  # fmt: skip
     if case.derivation is not None:
@@ -144,6 +145,12 @@ def write_bundle(
         write_atomically(folder / "upstream.py", UPSTREAM)
     # last: a folder with a README is complete
     write_atomically(folder / "README.md", "\n".join(_readme(finding, facts, upstream)) + "\n")
+
+
+def _requirements(executor: Executor, case: Case) -> tuple[str, ...]:
+    """What a fresh environment needs, as for pip: a module that was handed in is read by what jaxlib brings along."""
+    reader = [] if case.source is None else [f"jaxlib=={metadata.version('jaxlib')}"]
+    return tuple(dict.fromkeys([*executor.requirements(), *reader]))
 
 
 def _upstream(finding: Finding, executor: Executor, case: Case, expected: Sequence[Enclosure]) -> str:
