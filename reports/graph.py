@@ -80,7 +80,9 @@ def drawing(program_json: str, guilty: Collection[int] = ()) -> Drawing | None:
     vertices = {slot: Vertex(node) for slot, node in nodes.items()}
     for vertex in vertices.values():
         vertex.view = vertex.data
-    pairs = {(s, i.output_slots[0]) for i in program.instructions for s in i.input_slots if s in nodes}
+    # an instruction with several results is one node, under the first
+    first = {s: i.output_slots[0] for i in program.instructions for s in i.output_slots}
+    pairs = {(first.get(s, s), i.output_slots[0]) for i in program.instructions for s in i.input_slots}
     edges = []
     for source, target in sorted(pairs):
         edges.append(Edge(vertices[source], vertices[target]))

@@ -16,13 +16,13 @@ from reports.site import Site
 from tenferro_ref.files import Product, read_bytes
 
 _PAGE = '<meta name="generator" content="tenferro-ref report">'
-#: Every form but the pages: name, mark, and what makes it.
+#: Every form but the pages: name, mark, and what makes it of a report and the ids of the findings that have bundles in it.
 _FORMS = (
-    (Product("campaign.json", '"tenferro_campaign"'), lambda report: dumps(report.campaign)),
-    (Product("junit.xml", '<testsuites name="tenferro-ref"'), lambda report: junit_xml(report.campaign)),
-    (Product("summary.md", MARK), summary),
-    (Product("matrix.csv", "group,op,dtype,executor,state,"), lambda report: matrix_csv(report.campaign)),
-    (Product("findings.sarif", '"name": "tenferro-ref"'), lambda report: sarif(report.campaign)),
+    (Product("campaign.json", '"tenferro_campaign"'), lambda report, _: dumps(report.campaign)),
+    (Product("junit.xml", '<testsuites name="tenferro-ref"'), lambda report, _: junit_xml(report.campaign)),
+    (Product("summary.md", MARK), lambda report, _: summary(report)),
+    (Product("matrix.csv", "group,op,dtype,executor,state,"), lambda report, _: matrix_csv(report.campaign)),
+    (Product("findings.sarif", '"name": "tenferro-ref"'), lambda report, bundled: sarif(report.campaign, bundled)),
 )
 _ALWAYS = (Product("index.html", _PAGE), *(product for product, _ in _FORMS))
 _SOMETIMES = (
@@ -41,17 +41,17 @@ def _site(report: Report, folder: Path) -> Iterator[Product]:
     copied, bundled = _bundles(report, folder)
     for name, content in site_pages(report, bundled).items():
         yield Product(name, _PAGE if name.endswith(".html") else "tenferro-ref report", content)
-    yield from (*copied, *_forms(report))
+    yield from (*copied, *_forms(report, bundled))
 
 
 def _single(report: Report, folder: Path) -> Iterator[Product]:
     copied, bundled = _bundles(report, folder)
     yield Product("index.html", _PAGE, render(report, bundled))
-    yield from (*copied, *_forms(report))
+    yield from (*copied, *_forms(report, bundled))
 
 
-def _forms(report: Report) -> Iterator[Product]:
-    return (Product(product.name, product.mark, form(report)) for product, form in _FORMS)
+def _forms(report: Report, bundled: set[str]) -> Iterator[Product]:
+    return (Product(product.name, product.mark, form(report, bundled)) for product, form in _FORMS)
 
 
 def _bundles(report: Report, folder: Path) -> tuple[list[Product], set[str]]:

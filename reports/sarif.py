@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 from fuzz.records import Campaign, Finding
@@ -19,8 +20,14 @@ _RULES = {
 }
 
 
-def sarif(campaign: Campaign) -> str:
-    """The campaign as `findings.sarif`: new findings are errors, known ones notes. Addresses are relative to the report."""
+def sarif(campaign: Campaign, bundled: Collection[str]) -> str:
+    """The campaign as `findings.sarif`: new findings are errors, known ones notes. Addresses are relative to the report.
+
+    Parameters
+    ----------
+    bundled
+        Ids of the findings whose bundles are in the report's folder: only of these there is a file to point at.
+    """
     new, known = split(campaign.findings)
     verdict = outcome(campaign)
     driver = {
@@ -33,14 +40,14 @@ def sarif(campaign: Campaign) -> str:
         "tool": {"driver": driver},
         "invocations": [{"executionSuccessful": not verdict.vacuous, "toolExecutionNotifications": notes}],
         "originalUriBaseIds": {"REPORT": {"description": {"text": "The folder of the report."}}},
-        "results": [_result(finding) for finding in (*new, *known)],
+        "results": [_result(finding, finding.id in bundled) for finding in (*new, *known)],
         "properties": {"seed": campaign.seed, "programs": campaign.programs, "verdict": verdict.sentence},
     }
     document = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
     return json.dumps(document, indent=1)
 
 
-def _result(finding: Finding) -> dict[str, Any]:
+def _result(finding: Finding, bundled: bool) -> dict[str, Any]:
     facts = [finding.title, f"on {', '.join((finding.executor, *finding.also))}", finding.attribution, finding.reason]
     message = "; ".join(filter(None, (line(shorten(fact, 5, 500)[0]) for fact in facts)))
     place: dict[str, Any] = {
@@ -51,7 +58,7 @@ def _result(finding: Finding) -> dict[str, Any]:
         "ruleId": visible(finding.verdict),
         "level": "note" if finding.known else "error",
         "message": {"text": message},
-        "locations": [{"physicalLocation": place}],
+        "locations": [{"physicalLocation": place}] if bundled else [],
         "partialFingerprints": {"signature/v1": finding.id},
         "properties": {"signature": visible(finding.signature), "programs": finding.programs},
     }

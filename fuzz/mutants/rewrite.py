@@ -261,7 +261,8 @@ def sites(module: str) -> list[Site]:
                     before = _text(node)
                     nth = seen[rule, before] = seen.get((rule, before), -1) + 1
                     after = _text(ast.fix_missing_locations(changed))
-                    found.append(Site(module, label, rule, before, after, nth))
+                    if after != before:  # two equal arguments may be exchanged
+                        found.append(Site(module, label, rule, before, after, nth))
     return found
 
 

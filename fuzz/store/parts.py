@@ -70,10 +70,12 @@ def absorb(store: Store, stream: Stream, path: str | Path, owner: str) -> None:
         counts.add_to(write, stream.id)
         if source.plan.max_findings:  # the disagreements are here already, what they came to comes back
             for name, claims, signature in write.execute("SELECT name, claims, signature FROM source.kin").fetchall():
-                write.execute(
+                settled = write.execute(
                     "UPDATE main.kin SET owner = '', claims = ?, signature = ? WHERE stream = ? AND name = ? AND owner = ?",
                     (claims, signature, stream.id, name, owner),
                 )
+                if settled.rowcount != 1:
+                    raise Internal(detail=f"group {name} is not held by {owner}")
             merge_findings(store, write)
         else:
             copy_stream(write, "suspect", source.id, stream.id)

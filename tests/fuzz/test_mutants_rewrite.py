@@ -130,6 +130,16 @@ def test_a_fault_shows_despite_what_was_remembered_before_it() -> None:
     assert matrix_form(product, *shapes) == before
 
 
+def test_an_exchange_of_equal_arguments_is_no_fault() -> None:
+    found = [
+        site
+        for name in ("oracle.algebras", "oracle.attribution", "tenferro_ref.autodiff.elementwise")
+        for site in sites(name)
+    ]
+    assert found
+    assert [site for site in found if site.before == site.after] == []
+
+
 def test_every_rule_has_sites() -> None:
     assert {site.rule for site in every_site().values()} == set(RULES)
 

@@ -123,7 +123,14 @@ def test_a_kind_of_disagreement_is_reduced_elsewhere(tmp_path: Path) -> None:
         path = do(cut_group(store, stream, group), tmp_path / "kin.sqlite", chosen)
         # a batch that ends meanwhile and shows the same kind takes nothing away from who reduces it
         assert store.claim_group(stream.id, ME, plan.max_findings) is None
+        with pytest.raises(Internal, match="is not held by stranger"):
+            absorb(store, stream, path, "stranger")
+        assert listed(store, [stream]) == []
         absorb(store, stream, path, ME)
+        counted = store.counts(stream.id)
+        with pytest.raises(Internal, match="is not held by"):
+            absorb(store, stream, path, ME)
+        assert store.counts(stream.id) == counted, "nothing is counted twice"
         assert audit(store, regenerate=10) == []
         (row,) = listed(store, [stream])
         assert (row.record.executor, row.programs) == ("odd", group.programs)

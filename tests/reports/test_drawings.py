@@ -13,6 +13,7 @@ from reports.html import site_pages
 from reports.matrix import matrix
 from reports.rows import pair_table
 from tenferro_ref import frontend as tn
+from tenferro_ref.extensions import linalg
 from tenferro_ref.program import GraphBuilder, dumps
 from tests.reports import sample
 from tests.reports.dom import Page, parse
@@ -91,3 +92,12 @@ def test_op_pairs_are_a_table() -> None:
     (drawn,) = page.select("svg", class_="pairs")
     assert drawn.attrs["aria-label"] == "2 pairs of 2 ops were generated"
     assert [e.attrs["class"] for e in page.select("rect", width="11")] == ["i4", "i1"]
+
+
+def test_each_result_of_an_instruction_leads_to_who_reads_it() -> None:
+    b = GraphBuilder()
+    q, r = linalg.qr(b.input("F64", (3, 2)))
+    found = drawing(dumps(b.build(-r, q)))
+    assert found is not None
+    assert len(found.nodes) == 3
+    assert len(found.edges) == 2, "from the input to the factors, and from the second one to its negative"
