@@ -74,12 +74,7 @@ def check(
     A StableHLO module is given unchanged to those that take StableHLO. A file may also be a JAX function,
     `package.module:function`, with --inputs.
     """
-    if invalid and transform is not None:
-        raise UsageError(detail="--invalid and --transform do not go together: what breaks a rule has no derivative")
-    if save_inputs is not None and inputs is not None:
-        raise UsageError(detail="--save-inputs writes what is drawn, and with --inputs nothing is")
-    if bundle is not None and Path(bundle).exists() and not Path(bundle).is_dir():
-        raise UsageError(detail=f"--bundle {bundle}: not a folder")
+    _check_options(invalid, transform, inputs, save_inputs, bundle)
     source = Inputs(draw_seed(seed), inputs)
     if not as_json and inputs is None:
         click.echo(f"seed {source.seed}")
@@ -126,6 +121,18 @@ def check(
     finally:
         pool.close()
     return 1 if disagreement else 0
+
+
+def _check_options(
+    invalid: bool, transform: str | None, inputs: str | None, save_inputs: str | None, bundle: str | None
+) -> None:
+    """Refuse options that do not go together, before anything runs."""
+    if invalid and transform is not None:
+        raise UsageError(detail="--invalid and --transform do not go together: what breaks a rule has no derivative")
+    if save_inputs is not None and inputs is not None:
+        raise UsageError(detail="--save-inputs writes what is drawn, and with --inputs nothing is")
+    if bundle is not None and Path(bundle).exists() and not Path(bundle).is_dir():
+        raise UsageError(detail=f"--bundle {bundle}: not a folder")
 
 
 def _introduce(file: str, subject: Subject) -> None:
