@@ -19,6 +19,7 @@ from tenferro_ref.ops import STABLEHLO
 from tenferro_ref.program import GraphBuilder, GraphProgram, LoweringView, Program, dumps, print_program
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import save_npz
+from tests.e2e.command import assert_one_line_error, in_this_process
 from tests.libraries import module_or_skip
 from tests.plugins import plugin_or_skip
 
@@ -202,3 +203,14 @@ def test_a_matrix_that_the_reference_refuses_without_need_is_a_disagreement(
     b = GraphBuilder()
     program = b.build(linalg.cholesky(b.input("F64", (2, 2))))
     assert check(program, {"in0": np.array(matrix)})[0] == status
+
+
+def test_options_that_do_not_go_together_are_refused_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for options, words in (
+        (("--inputs", tmp_path / "x.npz", "--save-inputs", tmp_path / "new"), "writes what is drawn"),
+        (("--bundle", tmp_path / "file"), "not a folder"),
+        (("--invalid", "--transform", "jvp"), "do not go together"),
+    ):
+        assert_one_line_error(in_this_process("check", tmp_path / "no-such-program.txt", *options), 2, words)
+    assert not (tmp_path / "new").exists()
