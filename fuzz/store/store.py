@@ -169,8 +169,8 @@ class Store:
 
     def owners(self, stream: int) -> frozenset[str]:
         """Who has work of the stream."""
-        sql = " UNION ".join(f"SELECT owner FROM {t} WHERE stream = ?1 AND owner <> ''" for t in ("batch", "kin"))  # noqa: S608
-        return frozenset(owner for (owner,) in self.database.connection.execute(sql, (stream,)))
+        sql = " UNION ".join(f"SELECT owner FROM {t} WHERE stream = ? AND owner <> ''" for t in ("batch", "kin"))  # noqa: S608
+        return frozenset(owner for (owner,) in self.database.connection.execute(sql, (stream, stream)))
 
     # --- batches -----------------------------------------------------------------------------------------------------
 
@@ -353,9 +353,9 @@ class Store:
             )
             names = "SELECT DISTINCT executor FROM suspect WHERE stream = ? AND kin = ? ORDER BY 1"
             executors = self.database.rows(tuple[str], names, (stream, name))
-            cause, same = _CAUSE.format("name"), _CAUSE.format("?2")
-            others = f"SELECT DISTINCT signature FROM kin WHERE stream = ?1 AND signature <> '' AND {cause} = {same} ORDER BY 1"  # noqa: S608
-            alike = self.database.rows(tuple[str], others, (stream, name))
+            cause, same = _CAUSE.format("name"), _CAUSE.format("?")
+            others = f"SELECT DISTINCT signature FROM kin WHERE stream = ? AND signature <> '' AND {cause} = {same} ORDER BY 1"  # noqa: S608
+            alike = self.database.rows(tuple[str], others, (stream, name, name))
         answer = from_json(Answer, text, self.path)
         smallest = Disagreement(number, unpack(program, inputs), answer, name, *where)
         also = tuple(e for (e,) in executors if e != answer.executor)
