@@ -27,6 +27,7 @@ from tenferro_ref.errors import (
     LoweringError,
     PjrtCall,
     TenferroError,
+    Unsupported,
     UnsupportedDType,
     UnsupportedOp,
     ValidationError,
@@ -172,8 +173,8 @@ def failed(name: str, error: TenferroError) -> Answer:
 
 #: The least share of the elements of a program that must be decided for a pass.
 FLOOR = 0.1
-#: Kinds of errors that say of a program, or of its inputs, that they are wrong.
-_INVALID = frozenset(kind.__name__ for kind in ValidationError.__subclasses__())
+#: Kinds of errors that say of a program, or of its inputs, that they are wrong; `Unsupported` may mean the engine instead.
+_INVALID = frozenset(kind.__name__ for kind in ValidationError.__subclasses__()) - {Unsupported.__name__}
 #: What a command under test may say instead: that it does not do such programs at all.
 _UNSUPPORTED = (UnsupportedOp.__name__, UnsupportedDType.__name__)
 

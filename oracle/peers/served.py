@@ -49,7 +49,7 @@ class Server:
         assert process.stdout is not None
         reader, writer = process.stdout.fileno(), process.stdin.fileno()
         if select.select([reader], [], [], 0)[0] and os.read(reader, 1):
-            raise self._babbled()
+            raise self._said_too_much()
         deadline, unsent, parts, size = time.monotonic() + seconds, memoryview(line + b"\n"), list[bytes](), 0
         answered = False
         while unsent or not answered:
@@ -74,7 +74,7 @@ class Server:
             children.keep_short(self._log)
         answer, _, beyond = b"".join(parts).partition(b"\n")
         if beyond:
-            raise self._babbled()
+            raise self._said_too_much()
         return answer
 
     def close(self) -> None:
@@ -97,7 +97,7 @@ class Server:
             os.set_blocking(self._process.stdin.fileno(), False)
         return self._process
 
-    def _babbled(self) -> EngineFault:
+    def _said_too_much(self) -> EngineFault:
         self.close()
         return EngineFault(engine=self.name, detail="standard output has more than one line for a program")
 

@@ -350,7 +350,7 @@ def _indices(transform: str, field: str, given: Sequence[int] | None, count: int
         raise ActivityArity(transform, field, f"{type(given).__name__} where a sequence of numbers is needed")
     for index in given:
         if type(index) is not int:
-            raise ActivityArity(transform, field, f"{index!r} is no number of one")
+            raise ActivityArity(transform, field, f"{index!r} where the number of an input or output is needed")
         if not 0 <= index < count:
             raise ActivityArity(transform, field, f"there is no number {index}; there are {count}")
     if len(set(given)) < len(given):

@@ -25,7 +25,7 @@ Message = dict[str, Any]
 _LENGTH = struct.Struct(">Q")
 #: Bytes of the longest message; a length beyond it is no length, but something else that was written to the socket.
 _MOST_BYTES = 8 << 30
-#: How text that is not quite text is packed: names of files may hold bytes that are no UTF-8.
+#: Names of files may hold bytes that are no UTF-8; Python keeps them as surrogates, which are packed as they are.
 _SURROGATES = "surrogatepass"
 #: Bytes asked for at once.
 _CHUNK = 1 << 20

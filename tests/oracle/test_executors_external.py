@@ -133,6 +133,7 @@ FOREIGN = '{"error": {"kind": "BackendFailure", "op": "Pow", "message": "no kern
         (ADD, Verdict.ERROR, "ShapeMismatch: Add"),
         (SHORT, Verdict.ERROR, "ShapeMismatch: shapes"),  # the program is valid
         (FOREIGN, Verdict.UNSUPPORTED, "BackendFailure: no kernel"),
+        (FOREIGN.replace("BackendFailure", "Unsupported"), Verdict.UNSUPPORTED, "Unsupported: no kernel"),
         ('{"error": "no"}', Verdict.CRASH, "without a line of JSON"),
         ("[3]", Verdict.CRASH, "without a line of JSON"),
     ],
