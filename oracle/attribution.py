@@ -138,7 +138,10 @@ def hlo_passes(executor: WorkerExecutor, case: Case) -> tuple[str, ...]:
 
 
 def hlo_pass(executor: Executor, case: Case) -> str:
-    """The one HLO pass without which the disagreement goes away; "" if there is none, or the executor has no such passes."""
+    """The one HLO pass without which the disagreement goes away; "" if there is none, or the executor has no such passes.
+
+    A pass without which the plugin does not compile the program (an expander) is one as well: what it makes is what is wrong.
+    """
     if not isinstance(executor, PjrtExecutor | JaxExecutor):
         return ""
     reference = Reference(case, NativeExecutor())
@@ -148,7 +151,7 @@ def hlo_pass(executor: Executor, case: Case) -> str:
         return ""
     for name in hlo_passes(executor, case):
         passes = ",".join(filter(None, (disabled, name)))
-        if judge(executor.with_options({"xla_disable_hlo_passes": passes}), reference).verdict is Verdict.PASS:
+        if not judge(executor.with_options({"xla_disable_hlo_passes": passes}), reference).verdict.is_disagreement:
             return name
     return ""
 
