@@ -133,4 +133,9 @@ def test_the_command_counts_what_is_read_and_what_holds(tmp_path: Path) -> None:
 
 def test_a_folder_without_files_is_no_success(tmp_path: Path) -> None:
     assert tenferro_ref("conformance", tmp_path).status == 2
+    assert "no such file or folder" in tenferro_ref("conformance", tmp_path / "none").err
+    (tmp_path / "garbage.mlir").write_bytes(b"\xff\0")
+    run = tenferro_ref("conformance", tmp_path)
+    assert run.status == 2
+    assert "none of 1 files could be run" in run.err
     assert tenferro_ref("conformance").status == 2

@@ -98,7 +98,7 @@ def test_a_jax_function_is_named_on_the_command_line(tmp_path: Path) -> None:
     for arguments, words in (
         (("check", "mine:smooth"), "needs --inputs"),
         (("check", "mine:none", "--inputs", "in.npz"), "none"),
-        (("check", "mine:broken", "--inputs", "in.npz"), "on purpose"),
+        (("check", "mine:broken", "--inputs", "in.npz"), "mine.py:8: RuntimeError: on purpose"),
     ):
         failed = in_a_process(*arguments, cwd=tmp_path)
         assert_one_line_error(failed, 2)

@@ -76,6 +76,8 @@ def test_what_compares_nothing_does_not_pass(using: checking.Checker) -> None:
         using.check(3, [], executors="native", model=None)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="did you mean"):
         tenferro_ref.check(program, [np.ones(2)], executors="nativ")
+    with pytest.raises(UsageError, match="names of executors are needed"):
+        tenferro_ref.check(program, [np.ones(2)], executors=[])
 
 
 @pytest.mark.parametrize(

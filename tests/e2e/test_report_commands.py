@@ -85,6 +85,9 @@ def test_the_commands_on_a_findings_page_show_it(tmp_path: Path, monkeypatch: py
     assert run.status == 1, run
     assert "still fails" in run.out
     assert tenferro_ref("report", "campaign.json", "--out", tmp_path / "elsewhere").status == 0
+    short = tenferro_ref("report", "campaign.json", "--out", tmp_path / "short", "--min-programs", 10**6)
+    assert short.status == 1
+    assert "VACUOUS" in short.out
     (tmp_path / "bare").mkdir()
     monkeypatch.chdir(tmp_path / "bare")
     (tmp_path / "report" / "campaign.json").rename("campaign.json")

@@ -56,6 +56,7 @@ def test_names_of_the_command_line(name: str, peer: Peer | None) -> None:
     ("name", "words"),
     [
         ("native-slow", "unknown executor"),
+        ("native:block=3+block=4", "'block=4' says again what is said before it"),
         ("native-fused:fusion=0", "known are native-fused; options follow native: only"),
         ("native-drawn:4", "known are native-drawn, native-drawn:2, native-drawn:3; options follow native: only"),
         ("native-without:Nothing", "no pass 'Nothing'"),
