@@ -140,7 +140,7 @@ def hlo_passes(executor: WorkerExecutor, case: Case) -> tuple[str, ...]:
 def hlo_pass(executor: Executor, case: Case) -> str:
     """The one HLO pass without which the disagreement goes away; "" if there is none, or the executor has no such passes.
 
-    A pass without which the plugin does not compile the program (an expander) is one as well: what it makes is what is wrong.
+    A pass without which the plugin cannot compile the program (an expander) is taken for it, too: rules know findings by it.
     """
     if not isinstance(executor, PjrtExecutor | JaxExecutor):
         return ""

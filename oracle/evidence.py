@@ -31,7 +31,7 @@ from tenferro_ref.stablehlo import Source
 SPAN = 8.0
 #: And how many units in the last place beside that.
 ULPS = 4.0
-#: Elements are about as large as another one whose binary exponent differs by no more.
+#: How far the binary exponents of elements of about the same size may differ.
 _ALIKE = 10
 #: A unit in the last place of F64 in those of F32.
 _F64_OF_F32 = float(np.finfo(np.float64).eps / np.finfo(np.float32).eps)

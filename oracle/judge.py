@@ -173,7 +173,7 @@ def failed(name: str, error: TenferroError) -> Answer:
 
 #: The least share of the elements of a program that must be decided for a pass.
 FLOOR = 0.1
-#: Kinds of errors that say of a program, or of its inputs, that they are wrong; `Unsupported` may mean the engine instead.
+#: Kinds of errors that say of a program, or of its inputs, that they are wrong; `Unsupported` may speak of the engine, and is left out.
 _INVALID = frozenset(kind.__name__ for kind in ValidationError.__subclasses__()) - {Unsupported.__name__}
 #: What a command under test may say instead: that it does not do such programs at all.
 _UNSUPPORTED = (UnsupportedOp.__name__, UnsupportedDType.__name__)

@@ -22,7 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tenferro_ref.autodiff import jvp, vjp
-from tenferro_ref.errors import FormatError, MissingDependency, UsageError
+from tenferro_ref.errors import FormatError, InvalidCompiledGraph, MissingDependency, TenferroError, UsageError
 from tenferro_ref.escape import line
 from tenferro_ref.files import decode, destination, read_bytes
 from tenferro_ref.isolation.reader import Reader
@@ -186,6 +186,26 @@ def at_sizes(program: Program, sizes: str | None, file: str) -> Program:
         names = ",".join(f"{name}=SIZE" for _, name in program.symbols) or "NAME=SIZE"
         raise UsageError(detail=f"{file}: the sizes of its extents are not known; give --sizes {names}")
     return made
+
+
+def fitting(
+    program: Program, file: str, inputs: str, arrays: list[Array], arguments: int = 0, bound: Sequence[Array] = ()
+) -> list[Array]:
+    """The arrays of a file, with those that the program brings along behind its arguments.
+
+    Raises
+    ------
+    FormatError
+        They are not what the program takes; the file of the arrays is named, and that of the program.
+    """
+    arrays = [*arrays[:arguments], *bound, *arrays[arguments:]]
+    try:
+        program.check_inputs([type_of(a) for a in arrays])
+    except InvalidCompiledGraph as error:
+        raise FormatError(where=inputs, detail=f"does not fit {file}: {error.detail}") from None
+    except TenferroError as error:
+        raise FormatError(where=inputs, detail=f"does not fit {file}: {error}") from None
+    return arrays
 
 
 def split(text: str) -> tuple[str, ...]:

@@ -187,7 +187,7 @@ def combine(kind: DimKind, a: Extent, b: Extent) -> Extent:
         except InvalidArgument:
             if wrap is None:
                 raise
-            expr = 0  # a bound is no extent: where it makes no sense, what the extent is may make some
+            expr = 0  # arithmetic that fails on a bound may succeed on the extent itself
     return expr if wrap is None else wrap(expr)
 
 

@@ -57,12 +57,12 @@ for thing in left:
     if thing[0] == "f":
         shutil.rmtree(bytes.fromhex(thing[1:]), ignore_errors=True)
 """
-#: The variable of a command and of all that it starts. Its value begins as no other process's does, and ends as no other command's.
+#: The variable of a command and of all that it starts. The first part of its value is this process's, the second the command's.
 _MARK = "TENFERRO_KEEPER"
 _mark = ""
 #: The variable with its value, by process of a command.
 _entries: dict[int, bytes] = {}
-#: How often what a command has started is looked for: what is killed may have started another one meanwhile.
+#: How many times the processes of a command are searched for: one that is killed may have started another meanwhile.
 _SEARCHES = 20
 _lock = threading.Lock()
 _keeper: subprocess.Popen[str] | None = None

@@ -172,7 +172,7 @@ def _read_npy(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: float) ->
     npy = np.lib.format
     with archive.open(member) as file:
         written = file.read(_HEADER)
-        # NumPy writes F8E5M2 so, and does not read it
+        # NumPy does not read the dtype that it writes for F8E5M2
         header = io.BytesIO(written.replace(b"'descr': '<f1'", b"'descr': '|V1'", 1))
         version = npy.read_magic(header)
         read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
@@ -232,7 +232,7 @@ def load_arrays(path: str | Path, due: Mapping[str, float] | None = None) -> dic
 
 
 def _check_bools(array: Array, where: str) -> None:
-    """Refuse what has no value: to one executor a byte other than 0 and 1 is true, to another one a number."""
+    """Refuse bytes other than 0 and 1: one executor takes them for true, another one computes with them."""
     if array.dtype == bool and array.view(np.uint8).max(initial=0) > 1:
         raise FormatError(where=where, detail="a byte of a Bool is neither 0 nor 1")
 

@@ -68,7 +68,7 @@ def _reduce_one(site: Worksite) -> bool:
 
 
 def _of_another_build(site: Worksite, group: Group, suspect: Suspect) -> StoredFinding | None:
-    """What a group of the same cause came to on another build, if its reduced program disagrees on this one as well."""
+    """The finding of another build's group of the same cause, if this build gets its reduced program wrong as well."""
     disagrees = still_disagrees(suspect, site.pool)
     found = filter(None, map(site.store.finding, group.alike))
     return next((f for f in found if f.finding.verdict != Verdict.TIMEOUT.value and disagrees(f.case)), None)

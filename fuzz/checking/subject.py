@@ -13,10 +13,9 @@ import numpy as np
 from fuzz.generate.values.inputs import random_arguments, random_inputs
 from oracle.case import Case, Derivation, Refusal
 from oracle.given_case import given_case
-from tenferro_ref.console import is_stablehlo, read_content, read_text_form, transformed
+from tenferro_ref.console import fitting, is_stablehlo, read_content, read_text_form, transformed
 from tenferro_ref.errors import (
     FormatError,
-    InvalidCompiledGraph,
     MissingDependency,
     TenferroError,
     UsageError,
@@ -26,7 +25,7 @@ from tenferro_ref.files import read_text
 from tenferro_ref.isolation import Worker, WorkerSpec, wire
 from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.ops import TensorType
-from tenferro_ref.program import GraphProgram, loads
+from tenferro_ref.program import loads
 from tenferro_ref.stablehlo import Source
 from tenferro_ref.stablehlo.loader import MOST_OPERATIONS
 from tenferro_ref.tensor import Array, column_major, load_npz, same_bits, type_of
@@ -120,7 +119,7 @@ def named_function_subject(name: str, inputs: Inputs, reader: Reader) -> Subject
         try:
             answer = worker.request({"function": name, "inputs": [wire.pack(a) for a in arrays]})
         except WorkerDied as died:
-            # the engine's last line says where the function raised what; a process that was killed says nothing of its own
+            # the last line that the worker writes is the place and the error; one that was killed has written none
             words = died.stderr_tail.splitlines() if died.how == "exit status 1" else []
             detail = f"JAX cannot trace it for these inputs: {words[-1] if words else died}"
             raise FormatError(where=name, detail=detail) from None
@@ -231,17 +230,3 @@ def invalid_subject(file: str, inputs: Inputs) -> Subject:
             return Subject(file, Case.of(program, values, due), drawn=values)
         return Subject(file, Case.of(program, fitting(program, file, inputs.file or "", arrays), due))
     raise UsageError(detail=f"{file}: breaks no rule; without --invalid its results are compared")
-
-
-def fitting(
-    program: GraphProgram, file: str, inputs: str, arrays: list[Array], arguments: int = 0, bound: Sequence[Array] = ()
-) -> list[Array]:
-    """The arrays of a file, with those that the program brings along behind its arguments."""
-    arrays = [*arrays[:arguments], *bound, *arrays[arguments:]]
-    try:
-        program.check_inputs([type_of(a) for a in arrays])
-    except InvalidCompiledGraph as error:
-        raise FormatError(where=inputs, detail=f"does not fit {file}: {error.detail}") from None
-    except TenferroError as error:
-        raise FormatError(where=inputs, detail=f"does not fit {file}: {error}") from None
-    return arrays

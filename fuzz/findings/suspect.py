@@ -67,7 +67,7 @@ class Suspect:
 
     @property
     def group(self) -> tuple[str, ...]:
-        """The cause, and the build that shows it: one suspect of each group is reduced, unless what another build's came to shows it."""
+        """The cause and the build: one suspect of a group is reduced, unless the build gets wrong what another build's was reduced to."""
         peer = self.executor.peer
         if self.attribution == MAKING:  # whoever was asked
             return (*self.cause, "")

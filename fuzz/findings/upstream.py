@@ -37,7 +37,7 @@ def arguments() -> list[Any]:
     with zipfile.ZipFile(HERE / "inputs.npz") as given:
         files = [given.read(f"in{number}.npy") for number in range(len(given.namelist()))]
     for number, file in enumerate(files):
-        # NumPy writes F8E5M2 so, and does not read it; a header is less than its first 128 bytes
+        # NumPy does not read the dtype that it writes for F8E5M2; the first 128 bytes of a file are always header
         head = file[:128].replace(b"'descr': '<f1'", b"'descr': '|V1'", 1)
         array = np.array(np.lib.format.read_array(io.BytesIO(head + file[128:]), allow_pickle=False), order="C")
         if array.dtype.kind == "V":

@@ -55,7 +55,7 @@ class Plan:
     reduce_seconds
         Budget for reducing one disagreement.
     max_findings
-        Kinds of disagreements reduced at most; others are counted, not reduced.
+        Most findings: groups beyond it are counted, not reduced. A group that is being reduced counts as one.
     generate
         What the programs may contain, as `fuzz.generate.settings.config_of` reads it.
     """
@@ -140,7 +140,7 @@ class Group:
     seen
         When the first was seen, in seconds since 1970.
     alike
-        Signatures of what groups of the same cause on other builds came to.
+        Signatures of the findings that groups of the same cause on other builds were reduced to.
     """
 
     stream: int

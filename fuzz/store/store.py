@@ -330,7 +330,7 @@ class Store:
         ended the process a few times is left alone.
         """
         with self.database.write() as write:
-            # each one that is being reduced may come to a signature of its own
+            # groups of one signature count once; of one that is being reduced the signature is not known yet
             begun = "SELECT count(DISTINCT iif(signature = '', name, signature)) FROM kin WHERE"
             if write.execute(f"{begun} {_IS_BEGUN}", (stream,)).fetchone()[0] >= limit:
                 return None

@@ -233,7 +233,7 @@ class Handle:
     def __init__(self, api: Api, raw: int | None, call: str) -> None:
         self._api = api
         self._raw = raw
-        #: Called once when it is closed.
+        #: What its owner wants done when it is closed.
         self._closed: Callable[[], None] | None = None
         if not raw:
             raise PjrtCall(f"PJRT_{call}", "", "the plugin returned neither an error nor an object")

@@ -207,8 +207,8 @@ class Owner(Handle):
         self.plugin = plugin
         self._number = next(_NUMBERS)
         self._owned: WeakSet[Handle] = WeakSet()
-        #: Numbers of the handles that are not closed, also of those that Python is about to collect.
-        self._open: set[int] = set()
+        #: A token for each handle that is not closed, also for those that Python is about to collect.
+        self._open: set[object] = set()
         self._dropped = False
         listed = self._api.call("Client_AddressableDevices", client=self.raw)
         self._devices = native.pointers(listed.addressable_devices, listed.num_addressable_devices)
@@ -265,10 +265,10 @@ class Owner(Handle):
 
     def adopt(self, handle: Handle) -> None:
         """Remember a handle that must be closed before this client."""
-        number = next(_NUMBERS)
+        token = object()
         self._owned.add(handle)
-        self._open.add(number)
-        handle._closed = partial(self._released, number)
+        self._open.add(token)
+        handle._closed = partial(self._released, token)
 
     def close(self) -> None:
         """Close what this client made, then the client."""
@@ -277,12 +277,12 @@ class Owner(Handle):
         super().close()
 
     def __del__(self) -> None:
-        # of a cycle of garbage Python forgets weak references first: the last of the handles in it closes the client
+        # where client and handles are collected together, Python has cleared `_owned` by now: the last of them closes the client
         self._dropped = bool(getattr(self, "_open", ()))
         if not self._dropped:
             super().__del__()
 
-    def _released(self, number: int) -> None:
-        self._open.discard(number)
+    def _released(self, token: object) -> None:
+        self._open.discard(token)
         if self._dropped and not self._open:
             super().__del__()

@@ -55,7 +55,7 @@ def _window_starts(
     skip = policy.scatter_bounds == "skip"
     if not axes or (skip and all(sizes.get(axis, 1) <= 1 for axis in axes)):
         return indices
-    if skip and max(x.shape[axis] for axis in axes) > indices.dtype.limits[1]:  # which has no index that is outside
+    if skip and max(x.shape[axis] for axis in axes) > indices.dtype.limits[1]:  # no index of this dtype is outside
         indices = body.convert(indices, DType.I64)
 
     def by_component(values: Sequence[int]) -> SsaValue:

@@ -128,7 +128,7 @@ def lower_loaded(loaded: Loaded, *, phase1_only: bool = False) -> str:
 
 
 def _checked(inputs: Sequence[Array] | None, types: Sequence[TensorType]) -> list[Array]:
-    """The values of the arguments, if there are any; a loop would go on with others than the module's own types."""
+    """The values of the arguments, of the types that the function declares; empty if none are given."""
     if inputs is None:
         return []
     arrays = [Tensor.of(array) for array in listed("arguments", inputs)]

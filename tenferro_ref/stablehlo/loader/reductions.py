@@ -40,7 +40,7 @@ _REDUCE: dict[str, Callable[[tuple[int, ...]], Op]] = {
 
 
 def identity(name: str, dtype: DType) -> np.generic | None:
-    """What changes nothing; complex numbers have no extremum, and one format no zero."""
+    """The value that changes nothing; None for extrema of complex numbers, and for sums in F8E8M0FNU, which has no zero."""
     if name in ("add", "multiply"):
         value = dtype.numpy.type(name == "multiply")
         return value if value == (name == "multiply") else None

@@ -17,7 +17,7 @@ from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
 #: Ops of a body on floats that pick or move values, and round nothing.
 _EXACT = ("abs", "and", "compare", "constant", "maximum", "minimum", "negate", "not", "or", "return", "select", "xor",
           "func.return", "broadcast_in_dim", "reshape", "transpose", "optimization_barrier")  # fmt: skip
-#: Ops of which no associative body is made, or hardly one: with them the result depends on the order, rounding or not.
+#: Ops that tell their first operand from the second: a body with one of them is hardly ever associative.
 _ORDERED = (
     "subtract",
     "negate",

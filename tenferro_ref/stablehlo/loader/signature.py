@@ -94,7 +94,7 @@ def _ops(module: Any) -> set[tuple[str, str]]:
 
 
 def _with_main(module: Any, function: Any) -> str:
-    """The module's text with a function `main` that calls `function`; one that was called so has another name."""
+    """The module's text with a function `main` that calls `function`; a function of that name is renamed."""
     ir = bindings.mlir()
     from jaxlib.mlir.dialects import func
 

@@ -1,0 +1,83 @@
+"""Modules and arguments that a reader trips over: narrow indices, attributes beside a value, empty loops, arguments of other types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tenferro_ref.compiler import compile_std_to_exec
+from tenferro_ref.errors import DTypeMismatch, FormatError, InvalidArgument, LoweringError, ShapeMismatch, TenferroError
+from tenferro_ref.isolation.engines import reader
+from tenferro_ref.runtime import GraphExecutor
+from tenferro_ref.stablehlo.loader import Loaded, load
+from tenferro_ref.tensor import Array
+from tests.libraries import module_or_skip
+
+module_or_skip("jaxlib")
+
+
+def run(loaded: Loaded, *arguments: Array) -> list[Array]:
+    return GraphExecutor(checking=True).eval_exec_ir(compile_std_to_exec(loaded.program), loaded.inputs(arguments))
+
+
+@pytest.mark.parametrize("index", ["i8", "ui8", "i64"])
+def test_batches_of_a_gather_are_not_counted_in_the_type_of_its_indices(index: str) -> None:
+    text = f"""func.func @main(%x: tensor<300x3xf32>, %i: tensor<300x1x{index}>) -> tensor<300x1xf32> {{
+      %0 = "stablehlo.gather"(%x, %i) <{{dimension_numbers = #stablehlo.gather<offset_dims = [1], operand_batching_dims = [0],
+        start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>}}>
+        : (tensor<300x3xf32>, tensor<300x1x{index}>) -> tensor<300x1xf32>
+      return %0 : tensor<300x1xf32>
+    }}"""
+    x = np.arange(900, dtype=np.float32).reshape(300, 3)
+    dtype = {"i8": np.int8, "ui8": np.uint8, "i64": np.int64}[index]
+    (result,) = run(load(text), x, np.ones((300, 1), dtype))
+    assert result[:, 0].tolist() == x[:, 1].tolist()
+
+
+def test_a_constant_is_told_from_attributes_beside_it() -> None:
+    text = """func.func @main() -> tensor<2xcomplex<f32>> {
+      %0 = stablehlo.constant {note = dense<7> : tensor<1xi32>} dense<[(1.0, 2.0), (3.0, -4.0)]> : tensor<2xcomplex<f32>>
+      return %0 : tensor<2xcomplex<f32>>
+    }"""
+    (result,) = run(load(text))
+    assert result.tolist() == [1 + 2j, 3 - 4j]
+
+
+def test_a_loop_of_empty_regions_ends() -> None:
+    text = """func.func @main() -> tensor<i1> {
+      %t = stablehlo.constant dense<true> : tensor<i1>
+      %0 = stablehlo.while(%x = %t) : tensor<i1> cond { stablehlo.return %x : tensor<i1> } do { stablehlo.return %x : tensor<i1> }
+      return %0 : tensor<i1>
+    }"""
+    with pytest.raises(LoweringError, match="more than 100 operations"):
+        load(text, evaluate=reader.evaluate, most=100)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "kind"),
+    [([np.array(2.5)], DTypeMismatch), ([np.array([1, 2], np.int32)], ShapeMismatch), ([], ShapeMismatch),
+     ([np.array(3, np.int32)] * 2, ShapeMismatch), (5, InvalidArgument), ([None], InvalidArgument)],
+)  # fmt: skip
+def test_a_loop_is_not_unrolled_for_what_is_no_argument(inputs: Any, kind: type[TenferroError]) -> None:
+    text = """func.func @main(%n: tensor<i32>) -> tensor<i32> {
+      %0 = stablehlo.while(%x = %n) : tensor<i32> cond {
+        %z = stablehlo.constant dense<0> : tensor<i32>
+        %c = stablehlo.compare GT, %x, %z : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %c : tensor<i1>
+      } do {
+        %1 = stablehlo.constant dense<1> : tensor<i32>
+        %2 = stablehlo.subtract %x, %1 : tensor<i32>
+        stablehlo.return %2 : tensor<i32>
+      }
+      return %0 : tensor<i32>
+    }"""
+    with pytest.raises(kind):
+        load(text, evaluate=reader.evaluate, inputs=inputs)
+
+
+@pytest.mark.parametrize("source", [None, 5, "\udc80"])
+def test_what_is_neither_text_nor_bytes_is_a_format_error(source: Any) -> None:
+    with pytest.raises(FormatError):
+        load(source)
