@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import ENGINE_DTYPES, NUMERIC, DType
-from tenferro_ref.ops import DEFAULT_POLICY, OPS, Op, Policy
+from tenferro_ref.ops import DEFAULT_POLICY, OPS, CompareDir, Op, Policy
 
 #: How the values of a program are drawn: mostly finite, of all classes, or small integers (`fuzz.generate.values.recipes`).
 Regime: TypeAlias = Literal["ordinary", "hostile", "exact"]
@@ -148,3 +148,9 @@ def admitted(op: type[Op], dtypes: tuple[DType, ...], policy: Policy = DEFAULT_P
             and not (faults and d.is_int)
         ]
     )
+
+
+def directions(dtype: DType, policy: Policy) -> tuple[CompareDir, ...]:
+    """The comparisons that `dtype` has under a policy, Eq alone where its numbers have no order."""
+    ordered = not dtype.is_complex and (dtype is not DType.Bool or policy.dtypes == "stablehlo")
+    return tuple(CompareDir) if ordered else (CompareDir.Eq,)

@@ -99,6 +99,13 @@ def test_what_only_stablehlo_admits_is_reached_under_its_policy(reached: Counter
     assert len(wide & reached.keys()) >= 0.8 * len(wide)
 
 
+def test_every_op_that_has_dtypes_which_the_engine_lacks_meets_most_of_them(reached: Counter[str]) -> None:
+    pairs = {op: {f"op: {op.__name__} {d}" for d in admitted(op, FOREIGN_DTYPES, STABLEHLO)} for op in OPS}
+    pairs = {op: names for op, names in pairs.items() if names and op is not ops.DynamicTruncate}
+    assert [op.__name__ for op, names in pairs.items() if len(names & reached.keys()) < len(names) / 4] == []
+    assert len(set().union(*pairs.values()) & reached.keys()) >= 0.75 * sum(map(len, pairs.values()))
+
+
 def test_transforms_of_one_operand_have_two_norms(sample: list[Case]) -> None:
     found = set()
     for case in sample:

@@ -7,7 +7,10 @@ import re
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fuzz.campaign.programs import cases_of
 from fuzz.generate.batches import generate
@@ -17,6 +20,7 @@ from fuzz.generate.describe import describe
 from fuzz.generate.modules import STATEMENTS, with_modules
 from fuzz.generate.modules.cases import decode, in_turn
 from fuzz.generate.modules.statements import ALONE
+from fuzz.generate.modules.statements.indexing import _Windows
 from fuzz.store import Plan
 from fuzz.store.model import pack, unpack
 from oracle.case import Case
@@ -86,6 +90,7 @@ def test_a_statement_comes_at_least_five_times_in_a_campaign() -> None:
     assert Counter(map(len, modules)).keys() == {1, 2, 3, 4, 5, 6, 7}
 
 
+_EMPTY = r"tensor<(\d+x)*0x"
 _LENGTHS = (r"\d+", r"\d+, \d+", r"\d+, \d+, \d+")
 #: What texts of modules must have in so many draws of a statement: what an attribute or an operand can be.
 _MET = {
@@ -101,10 +106,12 @@ _MET = {
     "gather": [
         r"operand_batching_dims = \[\d, \d", r"start_indices_batching_dims = \[1", r"start_index_map = \[(2, [01]|1, 0)",
         "index_vector_dim = 0", r"offset_dims = \[0, \d", "xui64>", r"slice_sizes = array<i64: [2-9], [2-9]",
+        "indices_are_sorted = true", "indices_are_sorted = false",
     ],
     "scatter": [
         r"input_batching_dims = \[\d, \d", r"scatter_dims_to_operand_dims = \[1, 0", "index_vector_dim = 0", "unique_indices = true",
         "unique_indices = false", r"update_window_dims = \[0", r"index_vector_dim = \d>}",
+        "indices_are_sorted = true", "indices_are_sorted = false",
     ],
     "convolution": [
         *(rf'"stablehlo.convolution"\([^)]*\) <{{(?!.*{name})' for name in ("window_strides", "padding", "window_reversal", "lhs_dilation", "rhs_dilation")),
@@ -112,6 +119,7 @@ _MET = {
     ],
     "reduce_window": [rf'"stablehlo.reduce_window"\([^)]*\) <{{(?!.*{name})' for name in ("window_strides", "padding", "base_dilations")],
     "sort": [r"<{is_stable", r"<{dimension = 0"],
+    **{name: [_EMPTY] for name in ("pad", "dynamic_reshape", "reverse of some axes", "concatenate of several", "chlo.square", "and")},
     "dot_general": [r"lhs_batching_dimensions = \[1, 0", r"lhs_contracting_dimensions = \[\d, \d", r"rhs_batching_dimensions = \[2"],
     "case": [r"\(tensor<i32>\) ->", r"dense<-"],
     "sort of ties": ["TOTALORDER.*%next", "%next1", r"dense<|%arg3"],
@@ -130,6 +138,17 @@ def test_attributes_of_a_statement_are_met(name: str) -> None:
     ]
     missed = [pattern for pattern in _MET[name] if not any(re.search(pattern, text or "") for text in texts)]
     assert not missed
+
+
+@given(st.permutations(range(4)), st.integers(1, 4), st.integers(0, 2**16 - 1))
+def test_indices_that_are_promised_in_order_are_in_that_of_the_axes(axes: list[int], count: int, seed: int) -> None:
+    mapped, rows = axes[:count], [2, 3]
+    windows = _Windows([1] * 4, [], [], [], mapped, rows, [], 2, (*rows, count))
+    vectors = np.random.default_rng(seed).integers(0, 3, (*rows, count))
+    made = windows.ascending(vectors).reshape(-1, count).tolist()
+    places = [[dict(zip(mapped, vector, strict=True)).get(axis, 0) for axis in range(4)] for vector in made]
+    assert places == sorted(places)
+    assert sorted(made) == sorted(vectors.reshape(-1, count).tolist())
 
 
 @pytest.mark.parametrize("name", ["case", "if", "func.call in a branch", "while in a branch"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from fuzz.generate.config import FOREIGN_DTYPES
 from fuzz.generate.faults.fault import Faults, Faulty, another_dtype, any_axis, changed, of_rank, operand
 from fuzz.generate.growth import Growth
 from fuzz.generate.shapes import Shape, shape_of
@@ -115,9 +116,14 @@ def other_dtype_of_three(g: Growth, op: type[Any]) -> Faulty:
 
 
 @FAULTS.instruction(
-    "Unsupported", *_BINARY, ops.Negate, ops.Abs, ops.Sign, *_UNARY, ops.Clamp, *CONTRACTIONS, *REDUCTIONS
+    "Unsupported", *_BINARY, ops.Negate, ops.Abs, ops.Sign, ops.Conj, *_UNARY, ops.Clamp, *CONTRACTIONS, *REDUCTIONS
 )
 def dtype_that_the_op_lacks(g: Growth, op: type[Any]) -> Faulty:
     refused = [d for d in (DType.Bool, DType.I32, DType.C64) if d not in op.dtypes] or [DType.Bool, DType.C32]
     x = g.fresh(g.choices.choose(refused), (2, 3))
     return Faulty(_plain(op), tuple(x if i == 0 else g.fresh(x.dtype, (2, 3)) for i in range(op.arity)))
+
+
+@FAULTS.instruction("Unsupported", ops.Convert)
+def dtype_that_the_engine_lacks(g: Growth, op: type[Any]) -> Faulty:
+    return Faulty(op(g.choices.choose(FOREIGN_DTYPES)), (g.fresh(g.main, (2, 3)),))

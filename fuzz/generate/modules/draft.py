@@ -80,8 +80,17 @@ class Draft(Body):
 
     # --- operands ---
 
-    def operand(self, admitted: Collection[DType], fits: Callable[[SsaValue], bool] | None = None) -> SsaValue:
-        """A value of an admitted dtype for which `fits` holds: a recent one of the pool, or a new argument of rank 1 to 4."""
+    def operand(
+        self, admitted: Collection[DType], fits: Callable[[SsaValue], bool] | None = None, *, empty: bool = False
+    ) -> SsaValue:
+        """A value of an admitted dtype for which `fits` holds: a recent one of the pool, or a new argument of rank 1 to 4.
+
+        If it may be `empty`, it has no elements now and then.
+        """
+        if empty and self.choices.chance(4):
+            shape = self.shape()
+            axis = self.choices.pick(len(shape))
+            return self.fresh(self.dtype(admitted), (*shape[:axis], 0, *shape[axis + 1 :]))
         fitting = [
             v for v in self.pool if v.dtype in admitted and 0 < prod(v.shape) <= MOST and (fits is None or fits(v))
         ]

@@ -8,7 +8,7 @@ from math import inf
 
 import numpy as np
 
-from fuzz.generate.config import FOREIGN_DTYPES, Regime, may_have
+from fuzz.generate.config import FOREIGN_DTYPES, Regime, directions, may_have
 from fuzz.generate.describe import has_path, maker, varying
 from fuzz.generate.growth import Estimate, Growth
 from fuzz.generate.motifs.table import Found, motif
@@ -195,10 +195,7 @@ def folded(g: Growth) -> None:
     if op is ops.Convert:
         g.show(ops.Convert(g.choices.choose(g.config.dtypes)), fixed(dtype))
     elif op is ops.Compare:
-        direction = (
-            ops.CompareDir.Eq if dtype.is_complex or dtype is DType.Bool else g.choices.choose([*ops.CompareDir])
-        )
-        g.show(ops.Compare(direction), fixed(dtype), alike(dtype))
+        g.show(ops.Compare(g.choices.choose(directions(dtype, g.policy))), fixed(dtype), alike(dtype))
     elif op is ops.Select:
         g.show(op(), fixed(DType.Bool), alike(dtype), alike(dtype))
     else:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from fuzz.generate.config import FOREIGN_DTYPES, admitted, may_have
+from fuzz.generate.config import FOREIGN_DTYPES, admitted, directions, may_have
 from fuzz.generate.growth import Growth
 from fuzz.generate.motifs.table import Found, motif
 from fuzz.generate.values.classes import corner_classes
@@ -17,8 +17,8 @@ from fuzz.generate.values.recipes import Recipe
 from fuzz.generate.values.special import SPECIALS, Array
 from oracle.case import Case
 from tenferro_ref import ops
-from tenferro_ref.dtype import ANY, COMPLEX, ENGINE_DTYPES, DType
-from tenferro_ref.ops import ELEMENTWISE, INTEGER_FAULTS, REDUCTIONS, STABLEHLO, CompareDir, Op
+from tenferro_ref.dtype import COMPLEX, ENGINE_DTYPES, DType
+from tenferro_ref.ops import ELEMENTWISE, INTEGER_FAULTS, REDUCTIONS, STABLEHLO, Op
 from tenferro_ref.program import Value
 
 #: Elements where special numbers are drawn: of complex ones and of triples there are too many.
@@ -43,7 +43,7 @@ def _grown(g: Growth, op: type[Any], spectra: bool, to: DType | None = None) -> 
     """Show the op at dtypes that are complex, or at those that are not."""
     known = [d for d in admitted(op, g.config.dtypes, g.policy) if d.is_complex is spectra and d is not to]
     if to is None or to in g.config.dtypes:
-        _show(g, op, [d for d in known if d in ANY] if op is ops.Convert else known, to)
+        _show(g, op, known, to)
 
 
 def _show(g: Growth, op: type[Any], dtypes: Sequence[DType], to: DType | None = None) -> None:
@@ -82,9 +82,8 @@ def _kind(dtype: DType) -> tuple[bool, ...]:
 
 
 def _made(g: Growth, op: type[Any], dtype: DType, to: DType | None) -> Op:
-    unordered = dtype.is_complex or dtype is DType.Bool
     arguments: dict[type[Any], Callable[[], Any]] = {
-        ops.Compare: lambda: CompareDir.Eq if unordered else g.choices.choose(tuple(CompareDir)),
+        ops.Compare: lambda: g.choices.choose(directions(dtype, g.policy)),
         ops.Convert: lambda: to or g.choices.choose([d for d in g.config.dtypes if d is not dtype] or [dtype]),
         **dict.fromkeys(REDUCTIONS, lambda: (1,)),
     }

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
+from fuzz.generate.config import directions
 from fuzz.generate.growth import Estimate, Growth
 from fuzz.generate.shapes import shape_of
 from fuzz.generate.table import STRATEGY
 from tenferro_ref import ops
-from tenferro_ref.dtype import ANY, DType
-from tenferro_ref.ops import CompareDir, Op
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import Op
 from tenferro_ref.program import Value
 
 
@@ -102,8 +103,7 @@ def _(g: Growth, op: type[Any]) -> Value:
 
 def compare(g: Growth, x: Value, y: Value) -> Value:
     """Compare two values of one type in any direction that their dtype has."""
-    unordered = x.dtype.is_complex or x.dtype is DType.Bool
-    direction = CompareDir.Eq if unordered else g.choices.choose(tuple(CompareDir))
+    direction = g.choices.choose(directions(x.dtype, g.policy))
     return g.apply(ops.Compare(direction), x, y, estimate=Estimate(True, 0))
 
 
@@ -137,4 +137,4 @@ def _(g: Growth, op: type[Any]) -> Value:
 
 @STRATEGY.row(ops.Convert)
 def _(g: Growth, op: type[Any]) -> Value:
-    return g.convert(g.operand(ANY), g.choices.choose(g.config.dtypes))
+    return g.convert(g.operand(g.dtypes_of(op)), g.choices.choose(g.config.dtypes))

@@ -15,13 +15,13 @@ from fuzz.generate.table import STRATEGY
 from fuzz.generate.values.recipes import Recipe
 from tenferro_ref import ops
 from tenferro_ref.dims import DimExpr, InputDim
-from tenferro_ref.dtype import ANY, DType
+from tenferro_ref.dtype import DType
 from tenferro_ref.program import Value
 
 
-def _ranked(g: Growth, least: int, dtypes: Any = ANY) -> Value:
-    """A value with at least `least` axes."""
-    return g.operand(dtypes, lambda v: v.type.rank >= least)
+def _ranked(g: Growth, op: type[Any], least: int) -> Value:
+    """A value with at least `least` axes, of a dtype that `op` has."""
+    return g.operand(g.dtypes_of(op), lambda v: v.type.rank >= least)
 
 
 # --- index tensors ----------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ def _vectors(g: Growth, batch: Shape, length: int) -> tuple[Shape, int]:
 
 @STRATEGY.row(ops.Gather, ops.GatherDynamicSliceSizes)
 def _(g: Growth, op: type[Any]) -> Value:
-    x = _ranked(g, 1)
+    x = _ranked(g, op, 1)
     shape = shape_of(x)
     mapped = _subset(g, list(range(len(shape))))
     sizes, collapsed = _windows(g, shape, mapped)
@@ -114,7 +114,7 @@ def _(g: Growth, op: type[Any]) -> Value:
 
 @STRATEGY.row(ops.Scatter)
 def _(g: Growth, op: type[Any]) -> Value:
-    x = _ranked(g, 1, g.dtypes_of(op))
+    x = _ranked(g, op, 1)
     shape = shape_of(x)
     mapped = _subset(g, list(range(len(shape))))
     sizes, inserted = _windows(g, shape, mapped)
@@ -140,11 +140,11 @@ def _within(g: Growth, extent: int) -> int:
 
 @STRATEGY.row(ops.Slice)
 def _(g: Growth, op: type[Any]) -> Value:
-    x = _ranked(g, 0 if g.choices.chance(5) else 1)
+    x = _ranked(g, op, 0 if g.choices.chance(5) else 1)
     starts, limits, strides = [], [], []
     for extent in shape_of(x):
         whole = g.choices.chance(30)
-        start = 0 if whole else g.choices.pick(extent + 1) // 2
+        start = 0 if whole else g.choices.near(extent + 1)
         starts.append(start)
         limits.append(extent if whole or g.choices.chance(40) else start + g.choices.pick(extent - start + 1))
         strides.append(g.choices.choose((1, 1, 1, 2, 3, 7)))
@@ -153,14 +153,14 @@ def _(g: Growth, op: type[Any]) -> Value:
 
 @STRATEGY.row(ops.DynamicSlice)
 def _(g: Growth, op: type[Any]) -> Value:
-    x = _ranked(g, 0 if g.choices.chance(5) else 1)
+    x = _ranked(g, op, 0 if g.choices.chance(5) else 1)
     sizes = tuple(_within(g, e) for e in shape_of(x))
     return g.apply(op(sizes), x, index_tensor(g, (len(sizes),)), estimate=g.estimates[x.slot])
 
 
 @STRATEGY.row(ops.DynamicUpdateSlice)
 def _(g: Growth, op: type[Any]) -> Value:
-    x = _ranked(g, 0 if g.choices.chance(5) else 1)
+    x = _ranked(g, op, 0 if g.choices.chance(5) else 1)
     update = g.typed(x.dtype, tuple(_within(g, e) for e in shape_of(x)))
     a, b = g.estimates[x.slot], g.estimates[update.slot]
     estimate = Estimate(a.positive and b.positive, max(a.size, b.size))
@@ -169,7 +169,7 @@ def _(g: Growth, op: type[Any]) -> Value:
 
 @STRATEGY.row(ops.Pad)
 def _(g: Growth, op: type[Any]) -> Value:
-    x = _ranked(g, 0 if g.choices.chance(5) else 1)
+    x = _ranked(g, op, 0 if g.choices.chance(5) else 1)
     lows, highs, interiors, shape = [], [], [], list(shape_of(x))
     for axis, extent in enumerate(shape):
         low, high = (g.choices.choose((0, 1, 2, -1, 3, -2)) for _ in range(2))
@@ -189,7 +189,7 @@ def _(g: Growth, op: type[Any]) -> Value:
 
 @STRATEGY.row(ops.PadToMatch)
 def _(g: Growth, op: type[Any]) -> Value:
-    x = _ranked(g, 1)
+    x = _ranked(g, op, 1)
     axis = g.choices.pick(x.type.rank)
     shape = list(shape_of(x))
     shape[axis] = g.extent()
@@ -201,7 +201,7 @@ def _(g: Growth, op: type[Any]) -> Value:
 
 @STRATEGY.row(ops.Concatenate)
 def _(g: Growth, op: type[Any]) -> Value:
-    x = _ranked(g, 1)
+    x = _ranked(g, op, 1)
     axis, parts = g.choices.pick(x.type.rank), [x]
     shape = list(shape_of(x))
     total = shape[axis]
@@ -219,19 +219,19 @@ def _(g: Growth, op: type[Any]) -> Value:
 
 @STRATEGY.row(ops.Reverse)
 def _(g: Growth, op: type[Any]) -> Value:
-    x = _ranked(g, 0 if g.choices.chance(5) else 1)
+    x = _ranked(g, op, 0 if g.choices.chance(5) else 1)
     return g.apply(op(_subset(g, list(range(x.type.rank)))), x)
 
 
 @STRATEGY.row(ops.ShapeOf)
 def _(g: Growth, op: type[Any]) -> Value:
-    x = _ranked(g, 1)
+    x = _ranked(g, op, 1)
     return g.apply(op(g.choices.pick(x.type.rank)), x, estimate=Estimate(True, 14))
 
 
 @STRATEGY.row(ops.DynamicTruncate)
 def _(g: Growth, op: type[Any]) -> Value:
-    x = _ranked(g, 1)
+    x = _ranked(g, op, 1)
     dtypes = [d for d in (DType.I64, DType.F64, DType.F32) if d in g.config.dtypes]
     dtype = g.choices.choose(dtypes or [DType.I64])
     kind = "halves" if dtype.is_float and g.choices.chance(50) else "indices"
@@ -244,14 +244,14 @@ def _(g: Growth, op: type[Any]) -> Value:
 
 @STRATEGY.row(ops.ExtractDiag)
 def _(g: Growth, op: type[Any]) -> Value:
-    x = _ranked(g, 2)
+    x = _ranked(g, op, 2)
     a, b = g.choices.permutation(x.type.rank)[:2]
     return g.apply(op(a, b), x)
 
 
 @STRATEGY.row(ops.EmbedDiag)
 def _(g: Growth, op: type[Any]) -> Value:
-    x = g.operand(ANY, lambda v: 1 <= v.type.rank < max(2, g.max_rank))
+    x = g.operand(g.dtypes_of(op), lambda v: 1 <= v.type.rank < max(2, g.max_rank))
     shape = shape_of(x)
     fitting = [a for a, e in enumerate(shape) if volume(shape) * e <= g.limit]
     if not fitting:
@@ -265,5 +265,5 @@ _DIAGONALS = (*(0, 1, -1, 2, -2) * 2, 5, -5, 2**63 - 1, 1 - 2**63)
 
 @STRATEGY.row(ops.Tril, ops.Triu)
 def _(g: Growth, op: type[Any]) -> Value:
-    x = _ranked(g, 2)
+    x = _ranked(g, op, 2)
     return g.apply(op(g.choices.choose(_DIAGONALS)), x)

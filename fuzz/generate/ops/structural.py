@@ -10,7 +10,6 @@ from fuzz.generate.shapes import Shape, shape_of, volume
 from fuzz.generate.table import STRATEGY
 from tenferro_ref import ops
 from tenferro_ref.dims import DimExpr, DimOp, InputDim
-from tenferro_ref.dtype import ANY
 from tenferro_ref.program import Value
 
 
@@ -22,7 +21,7 @@ def permutation(g: Growth, rank: int) -> tuple[int, ...]:
 
 @STRATEGY.row(ops.Transpose)
 def _(g: Growth, op: type[Any]) -> Value:
-    x = g.operand(ANY, (lambda v: v.type.rank >= 2) if not g.choices.chance(6) else None)
+    x = g.operand(g.dtypes_of(op), (lambda v: v.type.rank >= 2) if not g.choices.chance(6) else None)
     return g.apply(op(permutation(g, x.type.rank)), x)
 
 
@@ -93,7 +92,7 @@ def expression(g: Growth, extent: int, known: list[tuple[InputDim, int]]) -> Dim
 
 @STRATEGY.row(ops.Reshape)
 def _(g: Growth, op: type[Any]) -> Value:
-    x = g.operand(ANY, (lambda v: v.type.rank >= 1) if not g.choices.chance(6) else None)
+    x = g.operand(g.dtypes_of(op), (lambda v: v.type.rank >= 1) if not g.choices.chance(6) else None)
     shape, providers = _with_expressions(g, regroup(g, shape_of(x)), x)
     return g.apply(op(shape), x, *providers, estimate=g.estimates[x.slot])
 
@@ -128,4 +127,4 @@ def broadcast(g: Growth, x: Value, *, provably: bool = False) -> Value:
 
 @STRATEGY.row(ops.BroadcastInDim)
 def _(g: Growth, op: type[Any]) -> Value:
-    return broadcast(g, g.operand(ANY, lambda v: v.type.rank <= g.max_rank))
+    return broadcast(g, g.operand(g.dtypes_of(op), lambda v: v.type.rank <= g.max_rank))

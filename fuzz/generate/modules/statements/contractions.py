@@ -23,7 +23,13 @@ def _(d: Draft) -> SsaValue:
     return _convolution(d, d.choices.choose((2, 3)), batched=d.choices.chance(40))
 
 
-def _convolution(d: Draft, groups: int, batched: bool) -> SsaValue:
+@STATEMENTS.row("dynamic_conv")
+def _(d: Draft) -> SsaValue:
+    """With its padding as a value."""
+    return _convolution(d, 1, batched=False, dynamic=True)
+
+
+def _convolution(d: Draft, groups: int, batched: bool, dynamic: bool = False) -> SsaValue:
     """Of zero to two spatial axes, with every attribute; axes in any order."""
     dtype, spatial = d.dtype(_DTYPES), d.choices.choose((1, 2, 1, 0))
     batch, inputs, outputs = 1 + d.choices.pick(3), d.choices.choose((1, 2, 1, 2, 8)), d.choices.choose((2, 1, 3))
@@ -36,14 +42,18 @@ def _convolution(d: Draft, groups: int, batched: bool) -> SsaValue:
     result = [batch // groups if batched else batch, outputs, *(r[-1] for r in rows)]
     order = d.choices.permutation(spatial + 2)
     shape = tuple(result[axis] for axis in order)
+    padding = _paddings([r[3] for r in rows])
     numbers = "x".join([_letters("bf", lhs_order), _letters("io", rhs_order)]) + "->" + _letters("bf", order)
     attrs = (
-        f"window_strides = {array([r[2] for r in rows])}, padding = {_paddings([r[3] for r in rows])}, "
+        f"window_strides = {array([r[2] for r in rows])}, {'' if dynamic else f'padding = {padding}, '}"
         f"lhs_dilation = {array([r[4] for r in rows])}, rhs_dilation = {array([r[5] for r in rows])}, "
         f"window_reversal = array<i1{': ' if rows else ''}{', '.join('true' if r[6] else 'false' for r in rows)}>, "
         f"dimension_numbers = #stablehlo.conv<{numbers}>, "
         f"feature_group_count = {1 if batched else groups} : i64, batch_group_count = {groups if batched else 1} : i64"
     )
+    if dynamic:
+        edges = d.one("constant", [], DType.I64, (spatial, 2), f"value = {padding}")
+        return d.one("dynamic_conv", [lhs, rhs, edges], dtype, shape, attrs)
     return d.one("convolution", [lhs, rhs], dtype, shape, attrs)
 
 

@@ -29,6 +29,7 @@ _UNARY: dict[str, Collection[DType]] = {
             "lgamma", "sinh", "tan", "square",
         )
     },
+    "chlo.conj": COMPLEX,
 }  # fmt: skip
 _BINARY: dict[str, Collection[DType]] = {
     "atan2": FLOATS,
@@ -50,7 +51,7 @@ def _operands(d: Draft, dtypes: Collection[DType], count: int) -> list[SsaValue]
         if dtype in FLOATS:
             kind = d.choices.choose(("subnormal", "special", "knees"))
             return [d.fresh(dtype, shape, Recipe(kind, d.choices.integer(2))) for _ in range(count)]
-    x = d.operand(dtypes)
+    x = d.operand(dtypes, empty=True)
     return [x, *(d.like(x) for _ in range(count - 1))]
 
 
@@ -63,9 +64,11 @@ def _corners(d: Draft, dtype: DType, count: int) -> list[SsaValue]:
 def _applied(name: str, dtypes: Collection[DType], count: int, result: DType | None = None) -> Statement:
     """An operation of so many operands of one type; every other time on the corners of each dtype that is not complex."""
 
+    cornered = [dtype for dtype in DType if dtype in dtypes and dtype in REAL]
+
     def append(d: Draft) -> SsaValue | list[SsaValue]:
-        if d.choices.chance(50):
-            operands = [_corners(d, dtype, count) for dtype in DType if dtype in dtypes and dtype in REAL]
+        if cornered and d.choices.chance(50):
+            operands = [_corners(d, dtype, count) for dtype in cornered]
         else:
             operands = [_operands(d, dtypes, count)]
         return [d.one(name, xs, result or xs[0].dtype, xs[0].shape) for xs in operands]

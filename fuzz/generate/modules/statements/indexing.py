@@ -14,6 +14,7 @@ from fuzz.generate.values.recipes import Recipe, array_of
 from tenferro_ref.dtype import INEXACT, DType
 from tenferro_ref.stablehlo.literals import Shape, type_text
 from tenferro_ref.stablehlo.writer import SsaValue
+from tenferro_ref.tensor import Array
 
 _INDICES = (DType.I32, DType.I64, DType.I32, DType.U32, DType.U8, DType.I8, DType.U64, DType.I16, DType.U16)
 
@@ -67,6 +68,16 @@ class _Windows:
         """Extents of the windows in the result."""
         return [e for a, e in enumerate(self.sizes) if a not in (*self.dropped, *self.batching)]
 
+    def laid_out(self, vectors: Array, dtype: DType) -> Array:
+        """Index vectors, which stand along the last axis, as the indices of this shape."""
+        return np.asfortranarray(np.moveaxis(vectors, -1, self.vector).reshape(self.indices).astype(dtype.numpy))
+
+    def ascending(self, vectors: Array) -> Array:
+        """The same index vectors in the order of the axes of the array that they are about."""
+        rows = vectors.reshape(-1, len(self.mapped))
+        keys = [rows[:, self.mapped.index(axis)] for axis in sorted(self.mapped, reverse=True)]
+        return np.asarray(rows[np.lexsort(keys)].reshape(vectors.shape))
+
 
 def _windows(d: Draft, x: SsaValue, single: bool = False, count: int = 3) -> _Windows:
     """Drawn windows.
@@ -103,10 +114,10 @@ def _windows(d: Draft, x: SsaValue, single: bool = False, count: int = 3) -> _Wi
     return _Windows(sizes, dropped, batching, paired, mapped, rows, batched, vector, indices)
 
 
-def _arranged(d: Draft, rows: Sequence[int], window: Sequence[int]) -> tuple[list[int], Shape]:
-    """Which axes of a result are those of the windows, and its shape: anywhere between those of the rows."""
+def _arranged(d: Draft, rows: Sequence[int], window: Sequence[int], last: bool = False) -> tuple[list[int], Shape]:
+    """Which axes of a result are those of the windows, and its shape: anywhere between those of the rows, or the last ones."""
     rank = len(rows) + len(window)
-    places = sorted(d.choices.permutation(rank)[: len(window)])
+    places = sorted(range(len(rows), rank) if last else d.choices.permutation(rank)[: len(window)])
     rest, inner = iter(rows), iter(window)
     return places, tuple(next(inner) if axis in places else next(rest) for axis in range(rank))
 
@@ -131,16 +142,24 @@ def _(d: Draft) -> SsaValue:
 def _gathered(d: Draft, dynamic: bool) -> SsaValue:
     x = _operand(d)
     w = _windows(d, x)
-    places, shape = _arranged(d, w.rows, w.window)
+    ordered = not w.batching and d.choices.chance(30)
+    places, shape = _arranged(d, w.rows, w.window, last=ordered)
     numbers = (
         f"offset_dims = {places}, collapsed_slice_dims = {w.dropped}, operand_batching_dims = {w.batching}, "
         f"start_indices_batching_dims = {w.paired}, start_index_map = {w.mapped}, index_vector_dim = {w.vector}"
     )
-    attrs = f"dimension_numbers = #stablehlo.gather<{numbers}>, indices_are_sorted = false"
-    indices = _indices(d, w.indices)
+    attrs = f"dimension_numbers = #stablehlo.gather<{numbers}>, indices_are_sorted = {str(ordered).lower()}"
+    indices = _ascending_indices(d, w, x.shape) if ordered else _indices(d, w.indices)
     if dynamic:
         return d.one("dynamic_gather", [x, indices, d.vector(w.sizes, DType.I64)], x.dtype, shape, attrs)
     return d.one("gather", [x, indices], x.dtype, shape, f"{attrs}, slice_sizes = {array(w.sizes)}")
+
+
+def _ascending_indices(d: Draft, w: _Windows, extents: Shape) -> SsaValue:
+    """Positions in order, as `indices_are_sorted` promises; all inside, since those that are clamped may lose the order."""
+    most = np.array([extents[axis] - w.sizes[axis] for axis in w.mapped])
+    vectors = d.random().integers(0, most + 1, (*w.rows, len(w.mapped)))
+    return d.given(w.laid_out(w.ascending(vectors), d.choices.choose(_INDICES)))
 
 
 def _joining(dtype: DType) -> tuple[str, ...]:
@@ -170,10 +189,9 @@ def _indices_of_whole_windows(d: Draft, w: _Windows, extents: Shape) -> SsaValue
     most = np.array([extents[axis] - w.sizes[axis] for axis in w.mapped])
     numbers = d.random().integers(0, most + 1, (*w.rows, len(w.mapped)))
     outside = d.random().random(numbers.shape) < 0.1
-    numbers = np.where(outside, 100 if dtype.is_unsigned or d.choices.chance(50) else -100, numbers)
-    if len(w.indices) > len(w.rows):
-        numbers = np.moveaxis(numbers, -1, w.vector)
-    return d.given(np.asfortranarray(numbers.reshape(w.indices).astype(dtype.numpy)))
+    return d.given(
+        w.laid_out(np.where(outside, 100 if dtype.is_unsigned or d.choices.chance(50) else -100, numbers), dtype)
+    )
 
 
 @STATEMENTS.row("scatter that overwrites")
@@ -219,11 +237,12 @@ def _at_different_places(d: Draft, operands: Sequence[SsaValue], joined: str) ->
     first = random.permutation(max(extent, prod(free)) + 1)[: prod(free)]
     vectors = random.integers(0, 3, (*w.rows, len(w.mapped)))
     vectors[..., 0] = first.reshape([1 if n in w.batched else e for n, e in enumerate(w.rows)])
-    numbers = np.moveaxis(vectors, -1, w.vector).reshape(w.indices)
-    indices = d.given(np.asfortranarray(numbers.astype(d.choices.choose(_INDICES).numpy)))
-    places, shape = _arranged(d, w.rows, w.window)
+    ordered = not w.batching and d.choices.chance(30)
+    indices = d.given(w.laid_out(w.ascending(vectors) if ordered else vectors, d.choices.choose(_INDICES)))
+    places, shape = _arranged(d, w.rows, w.window, last=ordered)
     updates = [_update(d, v.dtype, shape) for v in operands]
-    return _scattered(d, w, places, operands, indices, updates, joined, unique=d.choices.chance(70))
+    unique = d.choices.chance(70)
+    return _scattered(d, w, places, operands, indices, updates, joined, unique=unique, ordered=ordered)
 
 
 def _update(d: Draft, dtype: DType, shape: Shape) -> SsaValue:
@@ -235,13 +254,13 @@ def _update(d: Draft, dtype: DType, shape: Shape) -> SsaValue:
 
 def _scattered(
     d: Draft, w: _Windows, places: list[int], operands: Sequence[SsaValue], indices: SsaValue, updates: Sequence[SsaValue],
-    joined: str, unique: bool,
+    joined: str, unique: bool, ordered: bool = False,
 ) -> list[SsaValue]:  # fmt: skip
     numbers = (
         f"update_window_dims = {places}, inserted_window_dims = {w.dropped}, input_batching_dims = {w.batching}, "
         f"scatter_indices_batching_dims = {w.paired}, scatter_dims_to_operand_dims = {w.mapped}, index_vector_dim = {w.vector}"
     )
-    attrs = f"scatter_dimension_numbers = #stablehlo.scatter<{numbers}>, indices_are_sorted = false, unique_indices = {str(unique).lower()}"
+    attrs = f"scatter_dimension_numbers = #stablehlo.scatter<{numbers}>, indices_are_sorted = {str(ordered).lower()}, unique_indices = {str(unique).lower()}"
     return d.operation("scatter", [*operands, indices, *updates], attrs, [(v.dtype, v.shape) for v in operands], joined)
 
 

@@ -25,7 +25,7 @@ def _(d: Draft) -> Sequence[SsaValue]:
     """One array in order, or others in the order of the first."""
     dtypes = ORDERED - {DType.Bool}
     if d.choices.chance(50):
-        x = d.operand(dtypes, _few_enough)
+        x = d.operand(dtypes, _few_enough, empty=True)
         axis = d.axis(x)
     else:  # no other axis of three comes back by another permutation than it goes
         x = d.fresh(d.dtype(dtypes), (2 + d.choices.pick(3), 3, 1 + d.choices.pick(4)))

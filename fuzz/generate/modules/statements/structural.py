@@ -19,7 +19,7 @@ def _edges(d: Draft, x: SsaValue) -> tuple[list[int], list[int], list[int], Shap
         inner = d.choices.choose((0, 0, 0, 1, 2))
         full = extent + max(0, extent - 1) * inner
         edges = [d.choices.choose((0, 1, 0, 2, -1, 3, -2)) for _ in range(2)]
-        if full + sum(edges) < 1 or prod(shape) * (full + sum(edges)) > MOST:
+        if full + sum(edges) < 0 or prod(shape) * (full + sum(edges)) > MOST:
             inner, full, edges = 0, extent, [0, 0]
         low.append(edges[0])
         high.append(edges[1])
@@ -30,7 +30,7 @@ def _edges(d: Draft, x: SsaValue) -> tuple[list[int], list[int], list[int], Shap
 
 @STATEMENTS.row("pad")
 def _(d: Draft) -> SsaValue:
-    x = d.operand(ALL)
+    x = d.operand(ALL, empty=True)
     low, high, interior, shape = _edges(d, x)
     attrs = f"edge_padding_low = {array(low)}, edge_padding_high = {array(high)}, interior_padding = {array(interior)}"
     return d.one("pad", [x, d.scalar(x.dtype)], x.dtype, shape, attrs)
@@ -38,7 +38,7 @@ def _(d: Draft) -> SsaValue:
 
 @STATEMENTS.row("dynamic_pad")
 def _(d: Draft) -> SsaValue:
-    x = d.operand(ALL)
+    x = d.operand(ALL, empty=True)
     *edges, shape = _edges(d, x)
     dtype = d.choices.choose((DType.I32, DType.I64))
     return d.one("dynamic_pad", [x, d.scalar(x.dtype), *(d.vector(e, dtype) for e in edges)], x.dtype, shape)
@@ -67,7 +67,7 @@ def _(d: Draft) -> SsaValue:
 
 @STATEMENTS.row("dynamic_reshape")
 def _(d: Draft) -> SsaValue:
-    x = d.operand(ALL)
+    x = d.operand(ALL, empty=True)
     shape = d.choices.choose((x.shape[::-1], (prod(x.shape),), (1, *x.shape), (*x.shape[1:], x.shape[0])))
     return d.one("dynamic_reshape", [x, _given(d, shape)], x.dtype, shape)
 
@@ -99,7 +99,7 @@ def _(d: Draft) -> SsaValue:
 
 @STATEMENTS.row("real_dynamic_slice")
 def _(d: Draft) -> SsaValue:
-    x = d.operand(ALL)
+    x = d.operand(ALL, empty=True)
     starts = [d.choices.pick(e) for e in x.shape]
     strides = [1 + d.choices.near(3) for _ in x.shape]
     limits = [min(e, s + 1 + d.choices.pick(e)) for s, e in zip(starts, x.shape, strict=True)]
@@ -110,20 +110,20 @@ def _(d: Draft) -> SsaValue:
 
 @STATEMENTS.row("get_dimension_size")
 def _(d: Draft) -> SsaValue:
-    x = d.operand(ALL)
+    x = d.operand(ALL, empty=True)
     size = d.one("get_dimension_size", [x], DType.I32, (), f"dimension = {d.axis(x)} : i64")
     return d.same("add", d.broadcast(size, x.shape), d.fresh(DType.I32, x.shape))
 
 
 @STATEMENTS.row("reverse of some axes")
 def _(d: Draft) -> SsaValue:
-    x = d.operand(ALL)
+    x = d.operand(ALL, empty=True)
     return d.one("reverse", [x], x.dtype, x.shape, f"dimensions = {array(d.axes(x))}")
 
 
 @STATEMENTS.row("concatenate of several")
 def _(d: Draft) -> SsaValue:
-    x = d.operand(ALL, lambda v: prod(v.shape) <= MOST // 3)
+    x = d.operand(ALL, lambda v: prod(v.shape) <= MOST // 3, empty=True)
     axis, parts = d.axis(x), [x]
     for _ in range(1 + d.choices.pick(2)):
         extent = d.choices.pick(x.shape[axis] + 1)
