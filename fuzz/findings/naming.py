@@ -62,15 +62,20 @@ def signature(case: Case, answer: Answer, attribution: str) -> str:
     return f"{names} | {dtype} | {how_of(answer)} | {attribution}"
 
 
-#: An operation of a module, and the type of its starts if that is a narrow or unsigned one.
-_OPERATION = re.compile(r"\b(?:stablehlo|chlo)\.([a-z]\w*)(?:(?<=slice)[^\n]* tensor<(u?i(?:8|16)|ui(?:32|64))>\) ->)?")
+#: An operation of a module, and the type of its starts if that is a narrow or unsigned one, or of the floats of less than eight
+#: bits that it converts.
+_OPERATION = re.compile(
+    r"\b(?:stablehlo|chlo)\.([a-z]\w*)"
+    r"(?:(?<=slice)[^\n]* tensor<(u?i(?:8|16)|ui(?:32|64))>\) ->|(?<=\.convert)[^\n]*\(tensor<(?:\d+x)*(f[46]E\w+)>\) ->)?"
+)
 
 
 def chain(case: Case) -> list[str]:
     """The ops of a program; the operations of a module that disagrees only as it is given, in the order of its text."""
     if case.source is not None and case.source.text is not None:
         found = re.finditer(_OPERATION, _without_attributes(case.source.text))
-        return [f"{m[1]}({_dtype(m[2])})" if m[2] else m[1] for m in found if m[1] != "return"]
+        told = ((m[1], m[2] or m[3]) for m in found if m[1] != "return")
+        return [f"{name}({_dtype(dtype)})" if dtype else name for name, dtype in told]
     return [named(case.primal, i) for i in range(len(case.primal.instructions))]
 
 

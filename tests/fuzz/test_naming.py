@@ -94,3 +94,14 @@ def test_starts_of_a_type_that_the_engine_lacks_are_named_in_a_module(start: str
 }}"""
     case = replace(scatter("I32"), source=Source(text, (), ()))
     assert chain(case) == [f"dynamic_update_slice{suffix}", f"dynamic_slice{suffix}", "slice"]
+
+
+def test_floats_of_less_than_eight_bits_that_are_converted_are_named_in_a_module() -> None:
+    text = """func.func @main(%x: tensor<9xf32>) -> tensor<9xi32> {
+  %0 = stablehlo.convert %x : (tensor<9xf32>) -> tensor<9xf4E2M1FN>
+  %1 = "stablehlo.convert"(%0) : (tensor<9xf4E2M1FN>) -> tensor<9xf64>
+  %2 = stablehlo.convert %1 : (tensor<9xf64>) -> tensor<9xi32>
+  return %2 : tensor<9xi32>
+}"""
+    case = replace(scatter("I32"), source=Source(text, (), ()))
+    assert chain(case) == ["convert", "convert(F4E2M1FN)", "convert"]
