@@ -101,7 +101,8 @@ class GraphExecutor:
         return self._run(program, inputs).unsegmented()
 
     def segments(self, program: ExecProgram) -> tuple[Segment, ...]:
-        """How `eval_exec_ir` divides the program."""
+        """How `eval_exec_ir` divides the program; InvalidArgument for what is no program."""
+        _check_kind(program)
         return segment_exec_program(program, decline_reused=self.decline_reused)
 
     def _run(self, program: ExecProgram, inputs: Sequence[Tensor | Array]) -> Run:

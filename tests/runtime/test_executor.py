@@ -86,6 +86,8 @@ def test_what_is_no_exec_program():
     b = GraphBuilder()
     raises_on_both(InvalidCompiledGraph, b.build(-b.input("F64", (2, 3))), [X], "a graph, which is compiled before")
     raises_on_both(InvalidArgument, "graph", [X], "expected an exec program, got str")
+    with pytest.raises(InvalidArgument, match="expected an exec program, got int"):
+        GraphExecutor().segments(3)
 
 
 def test_reading_a_slot_before_it_is_written():
