@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 import click
 
 from tenferro_ref.console import at_sizes, read_graph, save_or_print
-from tenferro_ref.errors import FormatError, PjrtPluginNotLoaded, UsageError
+from tenferro_ref.errors import FormatError, PjrtPluginNotLoaded, PluginLoad, UsageError
 from tenferro_ref.files import destination, read_bytes, write_atomically
 from tenferro_ref.isolation import Worker, WorkerSpec, wire
 from tenferro_ref.ops import TensorType
@@ -25,6 +26,8 @@ def _option(text: str) -> tuple[str, str | int | bool | float]:
     if value in ("true", "false"):
         return name, value == "true"
     if re.fullmatch(r"-?\d+", value):
+        if len(value) > 20 or not -(2**63) <= int(value) < 2**63:
+            raise UsageError(detail=f"--option {name}: {value[:30]} is beyond integers of 64 bits")
         return name, int(value)
     if re.fullmatch(r"-?\d+\.\d*(e-?\d+)?", value):
         return name, float(value)
@@ -88,8 +91,9 @@ def run(file: str, inputs: str | None, out: str | None, plugin: str | None) -> N
 def _plugin_of(name: str, sha256: str) -> PluginRef:
     """The plugin found here with that hash; a file says no path that is loaded."""
     for ref in discover():
-        if ref.sha256() == sha256:
-            return ref
+        with contextlib.suppress(PluginLoad):  # another one that cannot be read is not the one
+            if ref.sha256() == sha256:
+                return ref
     raise PjrtPluginNotLoaded(name, f"no plugin found here has the SHA-256 {sha256}: name its file with --plugin")
 
 

@@ -1,11 +1,13 @@
 """The engine of conformance: a plugin in a worker process, and the probes by name.
 
 A request is `{"probe": NAME, "patience": SECONDS}`, its answer `{"outcome": "holds" | "fails" | "skipped", "detail": TEXT}`. A
-request `{"facts": True}` is answered with what the plugin says of itself, whether it was loaded, and why it makes no client ("" if
-it makes one): both are results, too.
+request `{"facts": True}` is answered with what the plugin says of itself, whether it was loaded, why it makes no client ("" if
+it makes one), and what its client cannot say of itself ("" for nothing): all are results, too.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from fuzz.conform.probes import PROBES, Fails, Lacks, Session
 from tenferro_ref.errors import PjrtCall, TenferroError
@@ -57,16 +59,28 @@ def _facts(session: Session) -> Message:
     try:
         plugin = session.plugin
     except TenferroError as error:
-        return {"facts": facts, "loaded": False, "no_client": str(error)}
+        return {"facts": facts, "loaded": False, "no_client": str(error), "untold": ""}
     facts |= {"PJRT API": ".".join(map(str, plugin.api_version)), "table": f"{session.api.struct_size} bytes"}
     facts["extensions"] = ", ".join(plugin.extensions)
     facts["roles"] = ", ".join(role for role, function in ROLES.items() if session.api.has(function))
-    for name, value in sorted(plugin.attributes.items()):
-        facts[name] = ".".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    untold = list[str]()
+
+    def tell(name: str, said: Callable[[], str]) -> None:
+        try:
+            facts[name] = said()
+        except TenferroError as error:
+            untold.append(str(error))
+
     try:
-        facts["platform"] = session.client.platform_name
-        facts["platform version"] = session.client.platform_version
-        facts["devices"] = ", ".join(f"{device.id} {device.kind}" for device in session.client.devices)
-    except Lacks as error:
-        return {"facts": facts, "loaded": True, "no_client": str(error).removeprefix("no client: ")}
-    return {"facts": facts, "loaded": True, "no_client": ""}
+        for name, value in sorted(plugin.attributes.items()):
+            facts[name] = ".".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    except TenferroError as error:
+        untold.append(str(error))
+    try:
+        client = session.client
+    except (Lacks, TenferroError) as error:
+        return {"facts": facts, "loaded": True, "no_client": str(error).removeprefix("no client: "), "untold": ""}
+    tell("platform", lambda: client.platform_name)
+    tell("platform version", lambda: client.platform_version)
+    tell("devices", lambda: ", ".join(f"{device.id} {device.kind}" for device in client.devices))
+    return {"facts": facts, "loaded": True, "no_client": "", "untold": "; ".join(untold)}

@@ -131,18 +131,18 @@ class Run:
         """The check that the plugin makes a client; what it says of itself is kept."""
         name = "a client is made, and says what it is"
 
-        def read(answer: wire.Message) -> tuple[dict[str, str], bool, str]:
-            return dict(answer["facts"]), bool(answer["loaded"]), str(answer["no_client"])
+        def read(answer: wire.Message) -> tuple[dict[str, str], bool, str, str]:
+            return dict(answer["facts"]), bool(answer["loaded"]), str(answer["no_client"]), str(answer["untold"])
 
         try:
-            self._facts, self._loaded, self._no_client = self._worker.request({"facts": True}, read)
+            self._facts, self._loaded, self._no_client, untold = self._worker.request({"facts": True}, read)
         except WorkerDied as error:
             self._no_client = _last_words(error)
             return Check(name, _death(error), self._no_client)
         if self._no_client:
             return Check(name, "skipped", f"no client: {self._no_client}")
         self._build = build_of(self._facts)
-        return Check(name, "holds")
+        return Check(name, "fails", untold) if untold else Check(name, "holds")
 
     # --- the C API ---
 

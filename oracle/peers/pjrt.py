@@ -130,4 +130,4 @@ class PjrtExecutor(ModuleExecutor):
 
 def build_of(facts: Mapping[str, str]) -> str:
     """What the rules of known findings call a plugin, from what it says of itself."""
-    return f"{facts['platform']}, PJRT {facts['PJRT API']}, StableHLO {facts.get('stablehlo_current_version', '?')}"
+    return f"{facts.get('platform', '?')}, PJRT {facts['PJRT API']}, StableHLO {facts.get('stablehlo_current_version', '?')}"

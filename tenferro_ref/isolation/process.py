@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import socket
 import subprocess
@@ -26,6 +27,8 @@ _POLL = 0.05
 _STDERR_TAIL = 16_000
 #: How long a process that has closed its socket may take to end.
 _END_SECONDS = 10.0
+#: How long what a process that has ended wrote before is still read.
+_REST_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -180,16 +183,20 @@ class Worker:
         self, channel: wire.Channel, message: wire.Message, seconds: float, read: Callable[[wire.Message], Any]
     ) -> Any:
         deadline = time.monotonic() + seconds
-        next_look = 0.0
+        next_look, ended = 0.0, math.inf
 
         def watch() -> None:
-            nonlocal next_look
+            nonlocal next_look, ended
             if children.interrupted.is_set():
                 raise self._died("interrupted")
             if (now := time.monotonic()) > deadline:
                 raise self._died(f"timeout after {seconds:g} s")
             if now > next_look:
                 next_look = now + _POLL
+                if self._process is not None and self._process.poll() is not None:
+                    ended = min(ended, now)
+                if now > ended + _REST_SECONDS:  # what it has forked keeps the socket open
+                    raise self._died("")
                 if self._resident() > self.spec.memory_bytes:
                     raise self._died(f"memory beyond {self.spec.memory_bytes >> 20} MiB")
                 if self._stderr is not None:

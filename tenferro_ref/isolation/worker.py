@@ -6,7 +6,6 @@ answered with `{"error"}`.
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import os
 import signal
@@ -17,17 +16,14 @@ from tenferro_ref.errors import TenferroError
 from tenferro_ref.isolation import wire
 from tenferro_ref.isolation.engine import Engine
 
-_PR_SET_PDEATHSIG = 1
-
 
 def main(descriptor: int, preload: str) -> None:
     """Answer requests until the other end of the socket is closed."""
     if preload:
         module, function, argument = preload.split(":")
         getattr(importlib.import_module(module), function)(argument)
-    # native code may hang where no EOF is noticed: let the kernel end this process with its parent
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the harness' business
+    os.set_inheritable(descriptor, False)  # a child of the plugin's would keep it open when this process is gone
     channel = wire.Channel(socket.socket(fileno=descriptor))
     engine: Engine | None = None
     try:

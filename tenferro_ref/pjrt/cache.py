@@ -7,6 +7,7 @@ an executable depends on, so that a change of any of it is a miss.
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
@@ -34,9 +35,10 @@ class CacheKey:
     module
         SHA-256 of the StableHLO module's text or bytecode.
     plugin
-        SHA-256 of the plugin's file.
+        SHA-256 of the plugin's file as it was loaded.
     platform
-        Name and version of the platform, and the options that the client was made with.
+        Name and version of the platform, the options that the client was made with, and the environment that XLA reads
+        options from: XLA_FLAGS, and what goes with the plugin.
     options
         SHA-256 of the CompileOptionsProto.
     layout
@@ -120,11 +122,12 @@ class ExecutableCache:
     ) -> CacheKey:
         """What an executable of that module and those options is known by."""
         client = self.client
-        created = sorted(client.create_options.items())
+        ref, flags = client.plugin.ref, os.environ.get("XLA_FLAGS", "")
+        created, variables = sorted(client.create_options.items()), sorted(ref.environment.items())
         return CacheKey(
             module=sha256(code.encode() if isinstance(code, str) else code).hexdigest(),
-            plugin=client.plugin.ref.sha256(),
-            platform=f"{client.platform_name} {client.platform_version} {created}",
+            plugin=client.plugin.sha256(),
+            platform=f"{client.platform_name} {client.platform_version} {created} {flags!r} {variables}",
             options=sha256(options).hexdigest(),
             layout=LAYOUT,
             types=f"{_shown(parameters)} -> {'?' if results is None else _shown(results)}",

@@ -60,7 +60,7 @@ class Client(Owner):
         del keep  # the plugin has read them
         super().__init__(plugin, args.client)
         self.create_options = options
-        self._known: dict[tuple[str, Option], bool] = {}
+        self._known: dict[tuple[str, type, Option], bool] = {}
 
     @cached_property
     def platform_name(self) -> str:
@@ -106,15 +106,16 @@ class Client(Owner):
 
     def knows(self, option: str, value: Option = False) -> bool:
         """Whether the plugin takes this compile option; tried once, on a module that does nothing."""
-        if (option, value) not in self._known:
+        key = option, type(value), value  # to a dictionary True, 1 and 1.0 are one
+        if key not in self._known:
             try:
                 self.compile(_NOTHING, {option: value}).close()
-                self._known[option, value] = True
+                self._known[key] = True
             except PjrtCall as error:
                 if error.code != "INVALID_ARGUMENT":
                     raise
-                self._known[option, value] = False
-        return self._known[option, value]
+                self._known[key] = False
+        return self._known[key]
 
     def encode(self, options: Mapping[str, Option] | None) -> bytes:
         """A serialised CompileOptionsProto of XLA flags, those that go with the plugin among them.
@@ -162,9 +163,7 @@ class Client(Owner):
             raise InvalidArgument("compile options", "options", "empty bytes, on which plugins abort the process")
         source = encoded("compile", "code", code) if isinstance(code, str) else code
         for name, given in (("parameters", parameters), ("results", results)):
-            for spec in given or ():
-                if not (isinstance(spec, tuple) and len(spec) == 2 and isinstance(spec[0], DType)):
-                    raise InvalidArgument("compile", name, f"{spec!r} is no pair of a DType and a shape")
+            _check_types(name, given)
         program = abi.new(
             abi.STRUCTS["Program"],
             code=abi.address(source),
@@ -223,6 +222,18 @@ class Client(Owner):
 
     def __repr__(self) -> str:
         return f"Client({self.plugin.ref.name!r}, {self.state.value})"
+
+
+def _check_types(name: str, given: object) -> None:
+    if given is not None and not isinstance(given, Sequence):
+        raise InvalidArgument("compile", name, f"{given!r} is no list of types")
+    for spec in given or ():
+        if not (isinstance(spec, tuple) and len(spec) == 2 and isinstance(spec[0], DType) and _is_shape(spec[1])):
+            raise InvalidArgument("compile", name, f"{spec!r} is no pair of a DType and a shape")
+
+
+def _is_shape(shape: object) -> bool:
+    return isinstance(shape, Sequence) and all(isinstance(extent, int) and extent >= 0 for extent in shape)
 
 
 _MLIR = b"mlir"

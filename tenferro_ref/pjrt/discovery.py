@@ -27,6 +27,7 @@ from functools import lru_cache
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -128,8 +129,12 @@ def ref_of_path(path: str | os.PathLike[str], source: str = "path") -> PluginRef
     ------
     FormatError
         If the `NAME.toml` is not what this module's description says.
+    PluginLoad
+        If the path has no last part: `/`, `.`.
     """
     where = os.fspath(path)
+    if not Path(where).name:
+        raise PluginLoad(where, "a folder, not the file of a plugin")
     ref = PluginRef(Path(where).stem, where, source)
     for known in _KNOWN:
         if Path(where).as_posix().endswith("/" + known.path):
@@ -157,7 +162,8 @@ def plugin_from_env(var: str = PLUGIN_VARIABLE) -> PluginRef:
 def default_directory() -> Path:
     """The folder of plugins where TENFERRO_PJRT_PLUGIN_DIR names none: `tenferro/pjrt_plugins` of the user's data."""
     data = os.environ.get("XDG_DATA_HOME")
-    return (Path(data) if data else Path.home() / ".local" / "share") / "tenferro" / "pjrt_plugins"
+    # not Path.home(), which fails for a user without a home
+    return (Path(data) if data else Path(os.path.expanduser("~/.local/share"))) / "tenferro" / "pjrt_plugins"
 
 
 def discover() -> list[PluginRef]:
@@ -283,14 +289,20 @@ def _environment() -> Iterator[PluginRef]:
             yield plugin_from_env(variable)
 
 
+_Option = str | Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | bool | float
+#: What the environment of a process can hold.
+_Variable = Annotated[str, msgspec.Meta(pattern=r"\A[^=\0]+\Z")]
+_Words = Annotated[str, msgspec.Meta(pattern=r"\A[^\0]*\Z")]
+
+
 class _SideFile(msgspec.Struct, forbid_unknown_fields=True):
     """What may stand in the TOML file beside a plugin."""
 
     platform: str = ""
     priority: int = 0
-    client_options: dict[str, Option] = {}
-    compile_options: dict[str, Option] = {}
-    environment: dict[str, str] = {}
+    client_options: dict[str, _Option] = {}
+    compile_options: dict[str, _Option] = {}
+    environment: dict[_Variable, _Words] = {}
 
 
 def _as_described(ref: PluginRef) -> PluginRef:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -73,7 +74,7 @@ class DiskCache:
         folder, limit = environ.get(CACHE_VARIABLE), environ.get(LIMIT_VARIABLE) or str(_LIMIT)
         if not folder:
             return None
-        if not limit.isascii() or not limit.isdigit():
+        if not re.fullmatch("[0-9]{1,18}", limit):
             raise UsageError(detail=f"{LIMIT_VARIABLE} is {limit!r}, which is no number of bytes")
         return cls(Path(folder), int(limit))
 

@@ -115,7 +115,6 @@ class Executable(Handle):
         arrays = listed(self.name, inputs)
         specs = [spec_of_array(x) if isinstance(x, np.ndarray) else self._refuse(i, x) for i, x in enumerate(arrays)]
         self._check(tuple(specs))
-        destroy = self._api.destroy
         arguments: list[int] = []
         outputs: list[int] = []
         try:
@@ -129,10 +128,7 @@ class Executable(Handle):
                 if done:
                     self._api.await_event(done, _EXECUTE, looks=0)
         finally:
-            for raw in arguments:
-                destroy("Buffer", raw)
-            for raw in outputs:
-                destroy("Buffer", raw)
+            self._api.destroy_all("Buffer", [*arguments, *outputs])
 
     def execute(self, buffers: Sequence[Buffer]) -> list[Buffer]:
         """Begin to run the program on device buffers, which stay usable; returns at once.
@@ -269,7 +265,8 @@ class Executable(Handle):
         try:
             args = self._api.call("Executable_Serialize", executable=inner)
             body = string_at(args.serialized_bytes, args.serialized_bytes_size)
-            CFUNCTYPE(None, c_void_p)(args.serialized_executable_deleter)(args.serialized_executable)
+            if args.serialized_executable_deleter:
+                CFUNCTYPE(None, c_void_p)(args.serialized_executable_deleter)(args.serialized_executable)
         finally:
             self._api.destroy("Executable", inner)
         return pack(self.client, self.parameters, self.results, body)
@@ -299,8 +296,12 @@ def _describe(executable: Executable) -> tuple[str, int, tuple[TensorSpec, ...] 
             )
         if not count:
             return name, 0, ()
+        if not (types.output_types and shapes.dim_sizes):
+            raise PjrtCall("PJRT_Executable_OutputElementTypes", "", f"{count} results, without types or ranks")
         elements = (c_int * count).from_address(types.output_types)
         ranks = (c_size_t * count).from_address(shapes.dim_sizes)
+        if sum(ranks) and not shapes.dims:
+            raise PjrtCall("PJRT_Executable_OutputDimensions", "", f"{sum(ranks)} axes, without extents")
         dims = iter(native.int64s(shapes.dims, sum(ranks)))
         specs = tuple(
             (dtype_of_element(element), tuple(next(dims) for _ in range(rank)))

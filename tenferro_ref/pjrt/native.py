@@ -8,7 +8,7 @@ found (`plugin`).
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from ctypes import CFUNCTYPE, addressof, c_int64, c_void_p, string_at
 from enum import Enum
 from struct import Struct
@@ -120,6 +120,17 @@ class Api:
         """Call `PJRT_<kind>_Destroy` on a native object."""
         self._of_handle(_DESTROY[kind], raw)
 
+    def destroy_all(self, kind: str, raws: Iterable[int]) -> None:
+        """Call `PJRT_<kind>_Destroy` on each; the first error is raised once all were tried."""
+        errors = []
+        for raw in raws:
+            try:
+                self.destroy(kind, raw)
+            except PjrtCall as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
     def _of_handle(self, name: str, raw: int) -> None:
         error = self._functions[name](_ONE_HANDLE.pack(_ONE_HANDLE.size, 0, raw))
         if error:
@@ -143,22 +154,27 @@ class Api:
             self._of_handle("Event_Destroy", raw)
 
     def exception(self, name: str, error: int) -> PjrtCall:
-        """The exception that says what a PJRT_Error of `PJRT_<name>` says; the PJRT_Error is destroyed."""
+        """The exception that says what a PJRT_Error of `PJRT_<name>` says; the PJRT_Error is destroyed.
+
+        Its code is UNKNOWN where the plugin does not tell, or says OK.
+        """
         try:
             message = abi.new(abi.ARGS["Error_Message"], error=error)
+            self._functions["Error_Message"](addressof(message))
             code = abi.new(abi.ARGS["Error_GetCode"], error=error)
-            for function, args in (("Error_Message", message), ("Error_GetCode", code)):
-                self._functions[function](addressof(args))
+            if untold := self._functions["Error_GetCode"](addressof(code)):
+                self._forget(untold)
+                code.code = 0
             number = code.code
             known = 0 <= number < len(abi.ERROR_CODES)
-            return PjrtCall(
-                f"PJRT_{name}",
-                abi.ERROR_CODES[number] if known else f"code {number}",
-                text(message.message, message.message_size),
-            )
+            word = abi.ERROR_CODES[number] if known else f"code {number}"
+            return PjrtCall(f"PJRT_{name}", word if number else "UNKNOWN", text(message.message, message.message_size))
         finally:
-            destroy = abi.new(abi.ARGS["Error_Destroy"], error=error)
-            self._functions["Error_Destroy"](addressof(destroy))
+            self._forget(error)
+
+    def _forget(self, error: int) -> None:
+        """Destroy a PJRT_Error."""
+        self._functions["Error_Destroy"](addressof(abi.new(abi.ARGS["Error_Destroy"], error=error)))
 
 
 def reported_as(call: str, error: PjrtCall) -> PjrtCall:

@@ -30,9 +30,24 @@ class Plugin:
         Its function table.
     """
 
-    def __init__(self, ref: PluginRef, api: Api) -> None:
+    def __init__(self, ref: PluginRef, api: Api, identity: tuple[int, ...]) -> None:
         self.ref = ref
         self.api = api
+        self._identity = identity
+
+    def sha256(self) -> str:
+        """SHA-256 of the file that is loaded, in hexadecimal.
+
+        Raises
+        ------
+        PluginLoad
+            The file was replaced or changed since.
+        """
+        if _identity(self.ref.path) != self._identity:
+            raise PluginLoad(
+                self.ref.path, "the file has changed since it was loaded here: begin again in a new process"
+            )
+        return self.ref.sha256()
 
     @property
     def api_version(self) -> tuple[int, int]:
@@ -74,7 +89,7 @@ class Plugin:
 
 
 # PJRT_Plugin_Initialize is a one-time setup, so a file is loaded once; keyed by its real path
-_LOADED: dict[str, Api] = {}
+_LOADED: dict[str, tuple[Api, tuple[int, ...]]] = {}
 _LOADING = Lock()
 
 
@@ -99,11 +114,21 @@ def load_plugin(plugin: PluginRef | str | os.PathLike[str]) -> Plugin:
     with _LOADING:
         if key not in _LOADED:
             os.environ.update(ref.environment)
+            identity = _identity(ref.path)
             api = Api(_table(ref.path))
             if api.has("Plugin_Initialize"):
                 api.call("Plugin_Initialize")
-            _LOADED[key] = api
-    return Plugin(ref, _LOADED[key])
+            _LOADED[key] = api, identity
+    return Plugin(ref, *_LOADED[key])
+
+
+def _identity(path: str) -> tuple[int, ...]:
+    """What changes with a file; nothing where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _table(path: str) -> int:

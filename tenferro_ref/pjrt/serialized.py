@@ -46,7 +46,7 @@ class Header(msgspec.Struct, forbid_unknown_fields=True):
 def pack(client: Owner, parameters: _Types, results: _Types, body: bytes) -> bytes:
     """The bytes of an executable of `client`; `body` are the plugin's."""
     ref = client.plugin.ref
-    header = Header(ref.name, ref.sha256(), processor(), _plain(parameters), _plain(results))
+    header = Header(ref.name, client.plugin.sha256(), processor(), _plain(parameters), _plain(results))
     content = json.dumps(msgspec.to_builtins(header)).encode() + b"\n" + body
     return b"%s %s\n%s" % (MAGIC, sha256(content).hexdigest().encode(), content)
 
@@ -71,7 +71,7 @@ def unpack(client: Owner, data: bytes) -> tuple[bytes, _Types, _Types]:
         As `header_of`; or another plugin file made them, or for another processor.
     """
     header, body = _open(data)
-    for name, expected in (("plugin_sha256", client.plugin.ref.sha256()), ("cpu", processor())):
+    for name, expected in (("plugin_sha256", client.plugin.sha256()), ("cpu", processor())):
         if getattr(header, name) != expected:
             detail = f"{name} is {getattr(header, name)!r}, expected {expected!r}: compile the program again"
             raise FormatError(_WHERE, detail)
@@ -90,9 +90,11 @@ def _open(data: bytes) -> tuple[Header, bytes]:
         header = msgspec.json.decode(decode(line, _WHERE), type=Header)
     except msgspec.DecodeError as error:
         raise FormatError(_WHERE, f"its header cannot be read: {error}") from None
-    for name, _ in (*(header.parameters or ()), *(header.results or ())):
+    for name, shape in (*(header.parameters or ()), *(header.results or ())):
         if name not in DType.__members__:
             raise FormatError(_WHERE, f"its header has no dtype of ours: {name!r}")
+        if min(shape, default=0) < 0:
+            raise FormatError(_WHERE, f"its header has a shape that is none: {list(shape)}")
     return header, body
 
 

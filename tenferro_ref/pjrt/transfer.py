@@ -132,7 +132,11 @@ class Upload:
         args.data = x.ctypes.data
         self._api.invoke("Client_BufferFromHostBuffer", args)
         if args.done_with_host_buffer:
-            self._api.destroy("Event", args.done_with_host_buffer)
+            try:
+                self._api.await_event(args.done_with_host_buffer, "Client_BufferFromHostBuffer", looks=0)
+            except PjrtCall:
+                self._api.destroy_all("Buffer", filter(None, [args.buffer]))
+                raise
         if not args.buffer:
             raise PjrtCall("PJRT_Client_BufferFromHostBuffer", "", "the plugin returned neither an error nor a buffer")
         return int(args.buffer)

@@ -31,9 +31,12 @@ def literal(array: Array) -> Any:
     Raises
     ------
     UnsupportedDType
-        Its dtype is none of Bool, the integers of 8 to 64 bits, F16, BF16, F32, F64, C32 and C64.
+        Its dtype is none of Bool, the integers of 8 to 64 bits, F16, BF16, F32, F64, C32 and C64, in the machine's byte order.
     """
-    dtype = DType.of(array)
+    try:
+        dtype = DType.of(array)
+    except KeyError:
+        raise UnsupportedDType(dtype=str(array.dtype), context=_WHERE) from None
     if dtype not in _NUMBERS:
         raise UnsupportedDType(dtype=dtype.name, context=_WHERE)
     shape = {

@@ -12,13 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from google.protobuf.message import DecodeError
 
 from tenferro_ref import keeper
-from tenferro_ref.children import ending, environment
-from tenferro_ref.errors import FormatError, MissingDependency, MissingEnv, PjrtCall, WorkerDied
+from tenferro_ref.children import LOG_BYTES, ending, environment, tail
+from tenferro_ref.errors import FormatError, InvalidArgument, MissingDependency, MissingEnv, PjrtCall, WorkerDied
 from tenferro_ref.pjrt.proto import MESSAGES
-from tenferro_ref.tensor import Array
+from tenferro_ref.tensor import Array, listed
 from tenferro_ref.xla.literals import arrays, literal
 
 TOOL_VARIABLE = "TENFERRO_XLA_RUN_HLO_MODULE"
@@ -80,6 +81,8 @@ def run_hlo_module(
     ------
     MissingEnv, MissingDependency
         As `tool_from_env`.
+    InvalidArgument
+        The inputs are no list of arrays.
     UnsupportedDType
         An input of a dtype that literals have no field for here.
     PjrtCall
@@ -94,30 +97,40 @@ def run_hlo_module(
         file.write_bytes(module.encode() if isinstance(module, str) else module)
         command = [str(tool), str(file), "--input_format=stablehlo", f"--platform={platform}", "--iterations=1"]
         if inputs is not None:
-            sent = MESSAGES["RunHloModuleLiterals"](iterations=[{"arguments": list(map(literal, inputs))}])
+            sent = MESSAGES["RunHloModuleLiterals"](iterations=[{"arguments": [literal(x) for x in _arrays(inputs)]}])
             given.write_bytes(sent.SerializeToString())
             command += ["--reference_platform=", f"--input_literals_file={given}", f"--output_literals_file={gives}"]
-        stdout, stderr = _run(command, environment(given=environ), timeout_seconds)
+        stdout, stderr = _run(command, environment(given=environ), timeout_seconds, Path(folder))
         results = None if inputs is None else _results(gives)
     return RunHloModule(tuple(command), stdout, stderr, results)
 
 
-def _run(command: Sequence[str], env: dict[str, str], seconds: float) -> tuple[str, str]:
-    """What the tool writes to standard output and to standard error, if it says that it ran the module."""
-    try:
-        process = keeper.start(
-            command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-    except OSError as error:
-        detail = f"{command[0]} cannot be started: {error.strerror or error}"
-        raise MissingDependency(_NAME, detail) from None
-    with process:
+def _arrays(inputs: object) -> list[Array]:
+    arrays = listed(_NAME, inputs)
+    for i, x in enumerate(arrays):
+        if not isinstance(x, np.ndarray):
+            raise InvalidArgument(_NAME, f"input {i}", f"expected a NumPy array, got {type(x).__name__}")
+    return arrays
+
+
+def _run(command: Sequence[str], env: dict[str, str], seconds: float, folder: Path) -> tuple[str, str]:
+    """What the tool writes to standard output and to standard error, if it says that it ran the module.
+
+    Both are files: a pipe stays open as long as anything that the tool has started.
+    """
+    with (folder / "stdout").open("w+b") as out, (folder / "stderr").open("w+b") as err:
         try:
-            stdout, stderr = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired as error:
-            raise WorkerDied(_NAME, f"timeout {seconds:g} s", _tail(error.stderr or b"")) from None
+            process = keeper.start(command, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        except OSError as error:
+            detail = f"{command[0]} cannot be started: {error.strerror or error}"
+            raise MissingDependency(_NAME, detail) from None
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise WorkerDied(_NAME, f"timeout {seconds:g} s", _tail(tail(err, _TAIL))) from None
         finally:
             status = keeper.stop(process)
+        stdout, stderr = (tail(file, LOG_BYTES) for file in (out, err))
     if status < 0:
         raise WorkerDied(_NAME, ending(status), _tail(stderr))
     if status:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -69,12 +70,30 @@ def test_what_cannot_be_run(files: tuple[Path, Path], tmp_path: Path, fake_libra
 
 
 @pytest.mark.parametrize(
-    ("option", "words"), [("flag", "expected NAME=VALUE"), ("xla_no_such_flag=1.5", "xla_no_such_flag")]
+    ("option", "words"),
+    [
+        ("flag", "expected NAME=VALUE"),
+        ("xla_no_such_flag=1.5", "xla_no_such_flag"),
+        (f"x={2**63}", "beyond integers of 64 bits"),
+        (f"x=-{'9' * 5000}", "beyond integers of 64 bits"),
+    ],
 )
 def test_options_that_cannot_be(files: tuple[Path, Path], tmp_path: Path, option: str, words: str) -> None:
     plugin_or_skip("xla081")
     done = in_this_process("compile", files[0], "--plugin", "xla081", "--out", tmp_path / "x", "--option", option)
-    assert_one_line_error(done, 2 if option == "flag" else 3, words)
+    assert_one_line_error(done, 3 if "no_such" in option else 2, words)
+
+
+def test_a_plugin_that_cannot_be_read_is_not_the_one_that_is_searched(
+    files: tuple[Path, Path], tmp_path: Path, fake_library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder := tmp_path / "plugins").mkdir()
+    (folder / "a.so").symlink_to(tmp_path / "nothing")
+    shutil.copy(fake_library, folder / "z.so")
+    monkeypatch.setenv("TENFERRO_PJRT_PLUGIN_DIR", str(folder))
+    made = tmp_path / "p.pjrt"
+    assert in_this_process("compile", files[0], "--plugin", "z", "--out", made).status == 0
+    assert in_this_process("run", made, "--inputs", files[1]).status == 0
 
 
 @pytest.mark.parametrize("plugin", ONE_BUILD)

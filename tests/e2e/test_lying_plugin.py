@@ -63,6 +63,11 @@ LIES = {
     "leaves_folder": ("pass", ""),
     "forks": ("pass", ""),
     "short_table": ("pass", ""),
+    "null_deleter": ("pass", ""),
+    "null_types": ("error", "1 results, without types or ranks"),
+    "null_dims": ("error", "2 axes, without extents"),
+    "no_code": ("error", "PJRT_LoadedExecutable_Execute failed (UNKNOWN)"),
+    "forks_and_ends": ("crash", "SIGSEGV"),
     "calls_itself:cuda": ("pass", ""),
     "offset": ("mismatch", "output 0[0, 0]"),
     "wrong_shape": ("error", "result 0 is F32[2,4], expected F32[2,3]"),
@@ -87,6 +92,8 @@ LIES = {
     "initialize_segv": (3, "SIGSEGV"),
     "client_error": (3, "PJRT_Client_Create failed"),
     "download_error": (3, "PJRT_Buffer_ToHostBuffer failed"),
+    "upload_error": (3, "PJRT_Client_BufferFromHostBuffer failed"),
+    "destroy_error": (3, "PJRT_Buffer_Destroy failed"),
 }
 #: One of each way to end.
 SOME = {

@@ -12,10 +12,13 @@
  *   initialize_error, client_error, compile_error, load_error, execute_error, event_error, download_error   all [:CODE]
  *   {initialize,compile,execute}_{abort,segv,hang}       the process ends, or the call never returns
  *   destroy_hang                                         destroying an executable never returns
- *   prints, rounds_up, sets_locale, ignores_signals, leaves_folder, forks
+ *   prints, rounds_up, sets_locale, ignores_signals, leaves_folder, forks, forks_and_ends
  *                                                        execution writes 8 MiB to each stream; rounds upwards from then on; has
  *                                                        another locale; ignores what would end the process; goes to /; leaves
- *                                                        a process behind that never ends
+ *                                                        a process behind that never ends; and ends itself
+ *   no_code, upload_error[:CODE], destroy_error[:CODE]   execution fails, and the error's code cannot be asked for; copies to the
+ *                                                        device end with an error; buffers are destroyed with an error
+ *   null_deleter, null_types, null_dims                  null for what frees a serialised executable, or announces types
  *   offset[:N]                                           results are N (1) too large
  *   wrong_shape, wrong_dtype, fewer_outputs              results are not what was announced
  *   announce_shape, announce_dtype, announce_fewer       announcements are not what the program says
@@ -117,7 +120,8 @@ static void meddle(void) {
   if (mode("ignores_signals"))
     for (int number = 1; number < 32; number++) signal(number, SIG_IGN);
   if (mode("leaves_folder") && chdir("/")) abort();
-  if (mode("forks") && !fork()) for (;;) pause();
+  if ((mode("forks") || mode("forks_and_ends")) && !fork()) for (;;) pause();
+  if (mode("forks_and_ends")) *(volatile int*)8 = 1;
 }
 
 /* --- errors, plugin, events --- */
@@ -131,7 +135,7 @@ CALL(void, error_message, Error* error; const char* message; size_t size) {
 
 CALL(Error*, error_get_code, Error* error; int code) {
   a->code = a->error->code;
-  return NULL;
+  return mode("no_code") && a->error->code == 13 ? fail(12, "fake: no code") : NULL;
 }
 
 static Error* initialize(void* a) {
@@ -150,6 +154,7 @@ CALL(Error*, attributes, const NamedValue* values; size_t count) {
   static const int64_t version[] = {1, 2, 3};
   static const NamedValue values[] = {
       {sizeof *values, NULL, "fake_name", 9, 0, {.s = "fake"}, 4},
+      {sizeof *values, NULL, "platform", 8, 0, {.s = "elsewhere"}, 9},
       {sizeof *values, NULL, "xla_version", 11, 1, {.i = -7}, 1},
       {sizeof *values, NULL, "stablehlo_current_version", 25, 2, {.list = version}, 3},
       {sizeof *values, NULL, "fake_ratio", 10, 3, {.f = 0.5f}, 1},
@@ -325,7 +330,8 @@ CALL(Error*, from_host, Client* client; char* data; int type; const int64_t* dim
   memcpy(type.dims, a->dims, a->rank * sizeof *a->dims);
   a->buffer = buffer(&type);
   strided(a->buffer->data, a->data, &type, a->strides, true);
-  a->done = event(0, false, 0);
+  const char* code = mode("upload_error");
+  a->done = event(code ? (int)number(code, 13) : 0, false, 0);
   return NULL;
 }
 
@@ -352,7 +358,7 @@ CALL(Error*, to_host, Buffer* src;
 CALL(Error*, buffer_destroy, Buffer* buffer) {
   free(a->buffer->data);
   unmake(a->buffer);
-  return NULL;
+  return asked_for("destroy_error");
 }
 
 CALL(Error*, buffer_type, Buffer* buffer; int type) {
@@ -459,7 +465,7 @@ CALL(Error*, serialize, Executable* e; const char* bytes; size_t size; void* own
   a->bytes = a->e->text;
   a->size = strlen(a->e->text);
   a->owner = NULL;
-  a->deleter = no_deleter;
+  a->deleter = mode("null_deleter") ? NULL : no_deleter;
   return NULL;
 }
 
@@ -494,7 +500,7 @@ CALL(Error*, num_outputs, Executable* e; size_t count) {
 CALL(Error*, output_types, Executable* e; int* types; size_t count) {
   static int types[MAX_OUTPUTS];
   for (size_t i = 0; i < a->e->count; i++) types[i] = a->e->types[i].type;
-  a->types = types;
+  a->types = mode("null_types") ? NULL : types;
   a->count = a->e->count;
   return NULL;
 }
@@ -508,7 +514,7 @@ CALL(Error*, output_dims, Executable* e; size_t count; const int64_t* dims; cons
     for (size_t d = 0; d < ranks[i]; d++) *end++ = a->e->types[i].dims[d];
   }
   a->count = a->e->count;
-  a->dims = dims;
+  a->dims = mode("null_dims") ? NULL : dims;
   a->ranks = ranks;
   return NULL;
 }
@@ -530,7 +536,7 @@ CALL(Error*, execute, Executable* e; void* options; Buffer*** inputs; size_t dev
                            Buffer*** outputs; Event** done; void* device) {
   const Executable* e = a->e;
   bool bad = e->triggered;
-  Error* error = bad ? asked_for("execute_error") : NULL;
+  Error* error = bad ? asked_for(mode("no_code") ? "no_code" : "execute_error") : NULL;
   if (error) return error;
   if (bad) misbehave("execute");
   if (bad) meddle();

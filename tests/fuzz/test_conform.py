@@ -23,6 +23,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError
 from tenferro_ref.ops import OPS
 from tenferro_ref.pjrt import PluginRef
+from tenferro_ref.pjrt.abi import FUNCTIONS
 from tests.e2e.command import Run, assert_one_line_error, in_this_process
 from tests.example_plugin import build_example_plugin
 from tests.plugins import plugin_or_skip
@@ -231,6 +232,15 @@ def test_a_plugin_without_a_client_is_told_apart(fake_library: Path, tmp_path: P
     assert "FAILED_PRECONDITION" in result.no_client
     assert dict(result.facts)["PJRT API"] == "0.81"
     assert {c.outcome for s in result.sections if s.name == "operations" for c in s.checks} == {"skipped"}
+
+
+@pytest.mark.parametrize("function", ["Client_PlatformName", "Client_PlatformVersion", "Device_AddressableMemories"])
+def test_a_client_that_cannot_say_what_it_is_fails_that_check(
+    fake_library: Path, tmp_path: Path, function: str
+) -> None:
+    plugin = liar(fake_library, tmp_path, f"without:{FUNCTIONS.index(function)}")
+    assert conform(plugin, tmp_path / "out", "--sections", "attributes,devices").status == 1
+    assert outcomes(tmp_path / "out")["devices: a client is made, and says what it is"] == "fails"
 
 
 # --- what is known, and what changed ----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -86,6 +87,22 @@ def test_a_crash_is_reported_with_its_signal_and_the_worker_is_replaced(
         assert caught.value.how == f"signal {signal}"
         assert f"the fake plugin was asked for {mode}" in caught.value.stderr_tail.splitlines()
         assert w.deaths == death
+
+
+def test_a_crash_is_told_from_a_hang_where_something_that_it_started_goes_on(worker: MakeWorker) -> None:
+    w = worker("forks_and_ends")
+    with pytest.raises(WorkerDied) as caught:
+        w.request(request())
+    assert caught.value.how == "signal SIGSEGV"
+
+
+def test_a_worker_outlives_the_thread_that_started_it(worker: MakeWorker) -> None:
+    w = worker()
+    with ThreadPoolExecutor(1) as thread:
+        facts = thread.submit(lambda: w.facts).result()
+    assert facts["platform"] == "fake"  # and no attribute of that name
+    assert w.request(request())["output_sets"]
+    assert w.deaths == 0
 
 
 @pytest.mark.parametrize("mode", ["compile_hang", "execute_hang", "never_ready"])

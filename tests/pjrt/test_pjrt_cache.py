@@ -75,7 +75,9 @@ def another_plugin(make: MakePlugin) -> Client:
     return Client(load_plugin(path), {})
 
 
-def test_what_each_part_is_taken_from(fake_client: MakeClient, fake_plugin: MakePlugin, store: DiskCache) -> None:
+def test_what_each_part_is_taken_from(
+    fake_client: MakeClient, fake_plugin: MakePlugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = fake_client()
 
     def known(
@@ -94,6 +96,11 @@ def test_what_each_part_is_taken_from(fake_client: MakeClient, fake_plugin: Make
     for part, key in different.items():
         changed = {name for name in CacheKey.__dataclass_fields__ if getattr(key, name) != getattr(known(), name)}
         assert changed == {part}
+    monkeypatch.setenv("XLA_FLAGS", "--xla_disable_hlo_passes=algsimp")
+    flagged = known()
+    monkeypatch.delenv("XLA_FLAGS")
+    with Client(load_plugin(replace(first.plugin.ref, environment={"TENFERRO_OF_THIS_TEST": "1"}))) as told:
+        assert len({key.platform for key in (known(), flagged, known(told))}) == 3
     assert known(fake_client()) == known()  # another client, another copy of the same file
     assert known(results=[SPEC]).types != known(results=[]).types != known().types
 

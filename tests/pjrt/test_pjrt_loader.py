@@ -12,6 +12,7 @@ import pytest
 
 from tenferro_ref.errors import FormatError, MissingEnv, PjrtCall, PjrtPluginNotLoaded, PluginLoad
 from tenferro_ref.pjrt import Client, PluginRef, discover, load_plugin, plugin_from_env, resolve
+from tenferro_ref.pjrt.discovery import ref_of_path
 from tests.fake_plugin.build import build_plain_library, c_compiler, write_text_library
 from tests.pjrt.conftest import MakePlugin
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
@@ -78,11 +79,28 @@ def test_a_file_is_initialised_once(fake_plugin: MakePlugin, monkeypatch: pytest
     assert load_plugin(str(path)).api is first.api
 
 
+def test_a_file_that_changes_after_it_was_loaded(fake_plugin: MakePlugin) -> None:
+    path = fake_plugin()
+    plugin = load_plugin(path)
+    assert plugin.sha256() == plugin.ref.sha256()
+    path.unlink()
+    path.write_bytes(b"another build")
+    with pytest.raises(PluginLoad, match="the file has changed since it was loaded here"):
+        plugin.sha256()
+
+
+@pytest.mark.parametrize("path", ["/", "."])
+def test_a_path_without_a_name(path: str) -> None:
+    with pytest.raises(PluginLoad, match="a folder, not the file of a plugin"):
+        ref_of_path(path)
+
+
 def test_what_a_plugin_says_of_itself(fake_plugin: MakePlugin) -> None:
     plugin = load_plugin(fake_plugin())
     assert plugin.api_version == (0, 81)
     assert plugin.attributes == {
         "fake_name": "fake",
+        "platform": "elsewhere",
         "xla_version": -7,
         "stablehlo_current_version": (1, 2, 3),
         "fake_ratio": 0.5,
@@ -178,6 +196,10 @@ def test_folder_of_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         ("client_options = 3", r"Expected `object`, got `int` - at `\$\.client_options`"),
         ("[client_options]\nx = [1]", r"got `array` - at `\$\.client_options\[\.\.\.\]`"),
         ("[environment]\nx = 1", r"Expected `str`, got `int` - at `\$\.environment\[\.\.\.\]`"),
+        (f"[client_options]\nx = {2**63}", r"- at `\$\.client_options\[\.\.\.\]`"),
+        (f"[compile_options]\nx = {-(2**63) - 1}", r"- at `\$\.compile_options\[\.\.\.\]`"),
+        ('[environment]\n"A=B" = "1"', r"- at `key` in `\$\.environment`"),
+        ('[environment]\nA = "\\u0000"', r"- at `\$\.environment\[\.\.\.\]`"),
         ("= 3", "not a TOML file"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -16,7 +17,15 @@ from oracle.peers import NativeExecutor, Pool
 from oracle.verdict import Verdict
 from tenferro_ref import frontend as tn
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import FormatError, MissingDependency, MissingEnv, PjrtCall, UnsupportedDType, WorkerDied
+from tenferro_ref.errors import (
+    FormatError,
+    InvalidArgument,
+    MissingDependency,
+    MissingEnv,
+    PjrtCall,
+    UnsupportedDType,
+    WorkerDied,
+)
 from tenferro_ref.pjrt import Client, load_plugin
 from tenferro_ref.pjrt.proto import MESSAGES
 from tenferro_ref.program import GraphBuilder, Value
@@ -73,6 +82,23 @@ def test_a_signal_and_a_hang(tmp_path: Path) -> None:
     assert error.value.stderr_tail == "check failed"
     with pytest.raises(WorkerDied, match=r"timeout 0\.2 s"):
         run_hlo_module(MODULE, environ=environment(tmp_path, "exec sleep 10"), timeout_seconds=0.2)
+
+
+def test_what_the_tool_leaves_behind_is_not_waited_for(tmp_path: Path) -> None:
+    script = 'echo "Results on Host" >&2; (sleep 60; echo late) &'
+    assert run_hlo_module(MODULE, environ=environment(tmp_path, script), timeout_seconds=30).stdout == ""
+
+
+@pytest.mark.parametrize("x", [np.array(["a"]), np.arange(3, dtype=">f4"), np.array([None])], ids=str)
+def test_inputs_that_no_literal_holds(tmp_path: Path, x: np.ndarray) -> None:
+    with pytest.raises(UnsupportedDType, match="is not supported as a literal"):
+        run_hlo_module(MODULE, [x], environ=environment(tmp_path, "exit 1"))
+
+
+@pytest.mark.parametrize("inputs", [[[1.0]], np.ones(2), 3], ids=str)
+def test_inputs_that_are_no_arrays(tmp_path: Path, inputs: Any) -> None:
+    with pytest.raises(InvalidArgument, match="run_hlo_module"):
+        run_hlo_module(MODULE, inputs, environ=environment(tmp_path, "exit 1"))
 
 
 @pytest.mark.parametrize(("given", "state"), [({}, "unset"), ({TOOL_VARIABLE: ""}, "empty")])

@@ -29,10 +29,12 @@ def open(settings: Message) -> Engine:
     ref = PluginRef(**settings)
     client = Client(load_plugin(ref))
     facts = {
+        **{
+            name: _words(value) for name, value in sorted(client.attributes.items())
+        },  # first: what is ours replaces them
         "platform": client.platform_name,
         "platform version": client.platform_version,
         "PJRT API": ".".join(map(str, client.api_version)),
-        **{name: _words(value) for name, value in sorted(client.attributes.items())},
         "honours host_layout": "yes" if client.host_layout else "no (C-order download)",
     }
     disk = DiskCache.from_environment()
