@@ -108,16 +108,22 @@ def mean(x: Value, axis: Axes | None = None, *, keepdims: bool = False) -> Value
 # --- order and pieces -------------------------------------------------------------------------------------------------
 
 
+def _listed(values: Sequence[Operand], function: str) -> Sequence[Operand]:
+    if not isinstance(values, Sequence) or isinstance(values, str | bytes):
+        raise UsageError(detail=f"{function}: {type(values).__name__} where a sequence of values is needed")
+    return values
+
+
 def concatenate(values: Sequence[Value], axis: int = 0) -> Value:
     """The values, promoted, one after another along `axis`."""
-    builder = builder_of(*values)
+    builder = builder_of(*_listed(values, "concatenate"))
     a = _one_axis(axis, _as_value(values[0], "first of the values").ndim)
     return builder.apply(ops.Concatenate(a), *promoted(builder, *values))
 
 
 def stack(values: Sequence[Operand], axis: int = 0) -> Value:
     """The values, promoted, along a new axis; numbers too."""
-    builder = builder_of(*values)
+    builder = builder_of(*_listed(values, "stack"))
     lifted = promoted(builder, *values)
     a = _one_axis(axis, lifted[0].ndim + 1)
     return concatenate([v[(slice(None),) * a + (None,)] for v in lifted], a)

@@ -122,11 +122,12 @@ def write_golden(folder: Path, seed: int, programs: int, model: str = "numpy") -
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.", suffix=".tmp") as scratch:
             new = Path(scratch) / "set"
             new.mkdir()
-            with progress_bar("golden vectors", programs) as update:
+            total = sum(1 for _ in curated()) + programs
+            with progress_bar("golden vectors", total) as update:
                 entries = []
                 for number, (title, case) in enumerate(_cases(seed, programs)):
                     entries.append(_write_case(new, number, title, case, model))
-                    update(number, programs, "golden vectors")
+                    update(number + 1, total, "golden vectors")
             index = Index(VERSION, seed, programs, model, _versions(), tuple(entries))
             write_atomically(new / "index.json", json.dumps(encode(index), indent=1, allow_nan=False) + "\n")
             if folder.exists():

@@ -16,7 +16,7 @@ from tenferro_ref.autodiff.errors import ActivityArity, NonScalarGrad, Unsupport
 from tenferro_ref.autodiff.rules import JVP, TRANSPOSE, Linear, Operand, Optional, narrowed, total, widened, zeros
 from tenferro_ref.dims import DimExpr, Extent, InputDim, expr_of, inputs_of, rewrap, substitute
 from tenferro_ref.dtype import INEXACT
-from tenferro_ref.errors import UnsupportedOp
+from tenferro_ref.errors import InvalidArgument, UnsupportedOp
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import GraphBuilder, Instruction, Program, Value
 from tenferro_ref.table import Table
@@ -60,6 +60,8 @@ def jvp(program: Program, active: Sequence[int] | None = None) -> Derivative:
     ------
     ActivityArity
         `active` names an input that does not exist, or one twice.
+    InvalidArgument
+        `program` is none.
     UnsupportedAdRule
         An op on the way has no rule, or what changes is a float of 16 bits or fewer.
 
@@ -70,6 +72,7 @@ def jvp(program: Program, active: Sequence[int] | None = None) -> Derivative:
     >>> [i.op.name for i in jvp(square).program.instructions]
     ['Multiply', 'Multiply', 'Add']
     """
+    _check("jvp", program)
     chosen = _indices("jvp", "active_inputs", active, len(program.input_slots))
     builder = _builder(program)
     values = {slot: builder.typed_input(t) for slot, t in zip(program.input_slots, program.input_types, strict=True)}
@@ -119,6 +122,7 @@ def transpose(program: Program, linear: Sequence[int]) -> Derivative:
     UnsupportedMetadata
         A cotangent needs an extent that only the running program knows.
     """
+    _check("transpose", program)
     chosen = _indices("transpose", "linear_inputs", linear, len(program.input_slots))
     return _transposed(program, chosen, tuple(range(len(program.output_slots))))
 
@@ -140,11 +144,12 @@ def vjp(program: Program, inputs: Sequence[int] | None = None, outputs: Sequence
 
     Raises
     ------
-    ActivityArity, UnsupportedAdRule
+    ActivityArity, InvalidArgument, UnsupportedAdRule
         As `jvp`.
     UnsupportedMetadata
         As `transpose`.
     """
+    _check("vjp", program)
     chosen_outputs = _indices("vjp", "active_outputs", outputs, len(program.output_slots))
     chosen_inputs = _indices("vjp", "active_inputs", inputs, len(program.input_slots))
     part = replace(program, output_slots=tuple(program.output_slots[i] for i in chosen_outputs))
@@ -167,6 +172,7 @@ def grad(program: Program, inputs: Sequence[int] | None = None) -> Derivative:
     NonScalarGrad
         The output is something else.
     """
+    _check("grad", program)
     types = program.output_types
     if len(types) != 1 or types[0].rank or not types[0].dtype.is_float:
         raise NonScalarGrad(", ".join(map(str, types)))
@@ -341,6 +347,11 @@ def _finished(builder: GraphBuilder, outputs: Sequence[Optional], seeds: Sequenc
             live.update(ins.input_slots)
             kept.append(ins)
     return Derivative(replace(program, instructions=tuple(reversed(kept))), tuple(seeds), results)
+
+
+def _check(transform: str, program: object) -> None:
+    if not isinstance(program, Program):
+        raise InvalidArgument(transform, "program", f"{type(program).__name__} where a program is needed")
 
 
 def _indices(transform: str, field: str, given: Sequence[int] | None, count: int) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from tenferro_ref import ops
 from tenferro_ref.autodiff import JVP, TRANSPOSE, Derivative, grad, jvp, transpose, vjp
 from tenferro_ref.autodiff.errors import ActivityArity, NonScalarGrad, UnsupportedAdRule, UnsupportedMetadata
 from tenferro_ref.dtype import INEXACT
-from tenferro_ref.errors import TenferroError
+from tenferro_ref.errors import InvalidArgument, TenferroError
 from tenferro_ref.extensions import einsum
 from tenferro_ref.extensions.einsum import EINSUM
 from tenferro_ref.extensions.fft import FFT
@@ -95,6 +95,13 @@ def test_what_is_active_must_be_there_once(active: Any) -> None:
     program = parse("graph (%0: F64[3], %1: F64[3]) -> (%2) slots 3 {\n  %2 = Add(%0, %1) : F64[3]\n}")
     with pytest.raises(ActivityArity):
         jvp(program, active)
+
+
+@pytest.mark.parametrize("given", [3, None, "graph"])
+def test_what_is_no_program(given: Any) -> None:
+    for transform in (jvp, vjp, grad, lambda program: transpose(program, [0])):
+        with pytest.raises(InvalidArgument, match="where a program is needed"):
+            transform(given)
 
 
 @pytest.mark.parametrize("dtypes", ["BF16", "F32 F16", "F32 F8E4M3FN"])

@@ -352,6 +352,8 @@ ERRORS: list[tuple[Callable[[Value], Any], type[TenferroError], dict[str, Any]]]
     (lambda x: x[::0], InvalidArgument, {"op": "Slice", "argument": "strides"}),
     (lambda x: x[0, 0, 0], RankMismatch, {"op": "Slice"}),
     (lambda x: x[..., ...], RankMismatch, {"op": "Slice"}),
+    (lambda x: tn.concatenate(3), UsageError, {}),
+    (lambda x: tn.stack("xx"), UsageError, {}),
     (lambda x: x[1.5], UsageError, {}),
     (lambda x: x[True], UsageError, {}),
     (lambda x: x[x], UsageError, {}),
