@@ -21,8 +21,9 @@ _POWERS_ONLY = DType.F8E8M0FNU
 def spacing(dtype: DType, v: NDArray[Any]) -> NDArray[np.float64]:
     """The distance of neighbouring values of a format at the magnitude of each finite `v`; that of its denormals below."""
     info = dtype.finfo
-    _, exponent = np.frexp(np.asarray(v, np.float64))
-    return np.asarray(np.ldexp(1.0, np.maximum(exponent - 1, int(info.minexp)) - int(info.nmant)))
+    fraction, exponent = np.frexp(np.asarray(v, np.float64))
+    binade = np.where(fraction == 0, int(info.minexp), exponent - 1)  # of zero, frexp says 0
+    return np.asarray(np.ldexp(1.0, np.maximum(binade, int(info.minexp)) - int(info.nmant)))
 
 
 def to_nearest(dtype: DType, v: NDArray[Any]) -> NDArray[np.float64]:
