@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 
 import numpy as np
@@ -12,12 +12,11 @@ from oracle.enclosure import integers, unchanged
 from oracle.enclosure.arithmetic import multiply
 from oracle.enclosure.bounds import (
     extreme_products,
-    may_be_infinite,
     may_be_negative,
     may_be_positive,
     may_be_zero,
 )
-from oracle.enclosure.formats import Array, Format, quantum
+from oracle.enclosure.formats import NO_NAN, Array, Format, quantum
 from oracle.enclosure.freedoms import flush, merging
 from oracle.enclosure.freedoms.gathering import slipped
 from oracle.enclosure.origin import Unrounded
@@ -35,7 +34,7 @@ def taken(i: int) -> Callable[[Array], Array]:
 
 @ENCLOSE.row(ops.ReduceProd)
 def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
-    """Any order: relative error, an absolute one where a partial product may underflow; none where one may overflow."""
+    """Any order: a relative error, and an absolute one where a partial product may underflow; the sign is that of the factors."""
     if not op.axes:
         return x
     x = x.map(flattened(op.axes, len(x.shape)))
@@ -44,52 +43,51 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
         return _integer_product(c.dtype, x)
     if n in (1, 2):
         return _nested(c, _of_one_or_two(c, x), x)
-    f, w = c.format, c.format.wide
-    none = x.empty.any(-1)
+    f = c.format
     lo = np.where(x.empty, 1.0, x.lo)
     hi = lo if x.is_point else np.where(x.empty, 1.0, x.hi)
-    zero = may_be_zero(x).any(-1)
-    infinite = may_be_infinite(x).any(-1)
-    large = np.maximum(np.abs(lo), np.abs(hi))
-    small = np.where((lo <= 0) & (hi >= 0), 0, np.minimum(np.abs(lo), np.abs(hi)))
-    over, under = _out_of_range(f, large, small)
+    zero, zeros = may_be_zero(x).any(-1), ((x.lo == 0) & (x.hi == 0)).any(-1)
+    endless = (lo == hi) & np.isinf(lo)
+    large = np.where(endless, 1, np.maximum(np.abs(lo), np.abs(hi))).astype(f.wide)
+    small = np.where((lo <= 0) & (hi >= 0), 0, np.minimum(np.abs(lo), np.abs(hi))).astype(f.wide)
+    p = _partial(c, large, small, _is_exact(f, lo, hi, endless))
+    endless = endless.any(-1)
+    wild = (p.over | endless) & ~zeros
+    none = x.empty.any(-1) | (zeros & endless)
     low, high = _extremes(f, lo, hi)
-    # small integers over a power of two: every partial product is exact
-    grain = np.minimum(quantum(lo), 1).prod(-1)
-    fine = ((lo == hi) & np.isfinite(lo)).all(-1) & (np.maximum(large, 1).prod(-1) * f.unit < grain)
-    error = np.where(fine & (grain > f.min_normal), 0, _product_error(f, n, max(n - 1, 0)))  # over no element it is 1
     # what underflows is off by a denormal, which later factors enlarge, or is flushed: then all of the product is zero
-    lost = np.where(under & ~over, 2 * n * f.least_denormal * np.maximum(large, 1).prod(-1), 0.0).astype(w)
-    gone = under & ~over & (c.zero_below > 0)
+    most = np.maximum(large, 1).prod(-1)
+    lost = np.where(p.under & ~wild, 2 * n * f.least_denormal * most, 0.0).astype(f.wide)
+    gone = p.under & ~wild & (c.zero_below > 0)
     down, up = (np.where(gone, end, v) for v, end in ((low, np.fmin(low, 0)), (high, np.fmax(high, 0))))
-    least = f.least_at_or_above(down - error * np.abs(down) - lost)
-    greatest = f.greatest_at_or_below(up + error * np.abs(up) + lost)
-    certain_zero = ((x.lo == 0) & (x.hi == 0)).any(-1) & ~over & ~infinite
-    wild = over & ~certain_zero
+    raw_down, raw_up = _slipped(p.slip, down, up)
+    least, greatest = f.least_at_or_above(raw_down - lost), f.greatest_at_or_below(raw_up + lost)
     signs = may_be_negative(x)
-    plus_only = ~signs.any(-1)
-    known = np.where(signs, 1, 0).sum(-1) % 2 == 1
     decided = (signs != may_be_positive(x)).all(-1)
-    least = np.where(wild, np.where(plus_only, np.where(under | zero, 0.0, least), -np.inf), least)
-    least = np.where(under & decided & ~known, np.maximum(least, 0), least)
-    greatest = np.where(under & decided & known, np.minimum(greatest, 0), greatest)
-    greatest = np.where(wild, np.inf, greatest)
-    least, greatest = np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(greatest), np.inf, greatest)
-    least, greatest = np.where(certain_zero, 0.0, least), np.where(certain_zero, 0.0, greatest)
+    minus = np.where(signs, 1, 0).sum(-1) % 2 == 1
+    # where no wider type has the product, or the largest number takes the place of an infinity, it says nothing of the least
+    open_ = p.under | zero | (p.over & (np.isinf(f.overflow) | (c.dtype in NO_NAN)))
+    least = np.where(wild, np.where(endless, np.inf, np.where(open_, 0.0, least)), least)
+    least = np.where(
+        wild & (minus | ~decided), -np.inf, np.where(p.under & decided & ~minus, np.maximum(least, 0), least)
+    )
+    greatest = np.where(wild, np.where(endless, -np.inf, np.where(open_, 0.0, greatest)), greatest)
+    greatest = np.where(
+        wild & ~(minus & decided), np.inf, np.where(p.under & decided & minus, np.minimum(greatest, 0), greatest)
+    )
+    least, greatest = np.where(zeros, 0.0, least), np.where(zeros, 0.0, greatest)
     least, greatest = np.where(none, np.inf, least), np.where(none, -np.inf, greatest)
-    nan = any_term(x.nan) | (zero & (infinite | over)) | (over & under) | (infinite & under)
-    pos, neg = ~decided | ~known, ~decided | known
-    result = c.build(least, greatest, nan, pos, neg)
+    nan = any_term(x.nan) | ((zero | p.vanishing) & (p.over | endless))
+    result = c.build(least, greatest, nan, ~decided | ~minus, ~decided | minus)
     if not c.model.keeps_unrounded:
         return result
     # fused with an addition that follows, the last of the products is not rounded
-    before = np.where(error == 0, 0, _product_error(f, n, n - 2))
-    fixed = certain_zero | none
-    raw_low, raw_high = down - before * np.abs(down) - lost, up + before * np.abs(up) + lost
+    raw_low, raw_high = _slipped(np.where(p.slip == 1, 1, _slip(f, n, n - 2)), down, up)
     # that of an overflow may be finite
-    raw_low = np.where(fixed, least, np.where(wild, np.fmin(least, raw_low), raw_low))
-    raw_high = np.where(fixed, greatest, np.where(wild, np.fmax(greatest, raw_high), raw_high))
-    roundings = np.where(error == 0, 0.0, n - 1.0)
+    fixed = zeros | none
+    raw_low = np.where(fixed, least, np.where(wild, np.fmin(least, raw_low), raw_low - lost))
+    raw_high = np.where(fixed, greatest, np.where(wild, np.fmax(greatest, raw_high), raw_high + lost))
+    roundings = np.where(p.slip == 1, 0.0, n - 1.0)
     return _nested(
         c, result.remembering(Unrounded("product", raw_low, raw_high, False, (down, up), roundings, True)), x
     )
@@ -109,11 +107,6 @@ def _extremes(f: Format, lo: Array, hi: Array) -> tuple[Array, Array]:
         a = lo[..., i].astype(f.wide)
         low, high = extreme_products(low, high, a, a if hi is lo else hi[..., i].astype(f.wide))
     return low, high
-
-
-def _product_error(f: Format, n: int, roundings: int) -> float:
-    """Of `n` factors multiplied in the wide type, beside so many roundings."""
-    return roundings * f.unit / (1 - roundings * f.unit) + 4 * n * f.wide_unit
 
 
 def _nested(c: Context, made: Interval, x: Interval) -> Interval:
@@ -138,13 +131,51 @@ def _nested(c: Context, made: Interval, x: Interval) -> Interval:
     return wide.remembering(Unrounded("product", *ends, own.scaled, (low, high), roundings, True))
 
 
-def _out_of_range(f: Format, large: Array, small: Array) -> tuple[Array, Array]:
-    """Whether a partial product of factors of these magnitudes may overflow, and whether one may underflow."""
-    with np.errstate(divide="ignore"):
-        log_large, log_small = np.log2(large), np.log2(small)
-    # partial products reach at most the product of the factors above 1, at least that of those below
-    over = np.maximum(log_large, 0).sum(-1) >= np.log2(f.max) - 1
-    return over, np.minimum(log_small, 0).sum(-1) <= np.log2(f.min_normal) + 1
+@dataclass(frozen=True, slots=True, eq=False)
+class _Partial:
+    """Of partial products of finite factors: the factor that roundings may move them by, whether one may overflow, may be
+    denormal (or lost), may be zero."""
+
+    slip: Array
+    over: Array
+    under: Array
+    vanishing: Array
+
+
+def _partial(c: Context, large: Array, small: Array, is_exact: Array) -> _Partial:
+    """Partial products of factors of at most, and at least, these magnitudes.
+
+    They reach at most the product of the factors above 1, and at least that of those below. A rounding makes no more than a
+    third less of a denormal, unless it is half the least one: that is zero.
+    """
+    f, n = c.format, large.shape[-1]
+    most, least = np.maximum(large, 1).prod(-1), np.minimum(small, 1).prod(-1)
+    rounded = _slip(f, n, max(n - 1, 0))  # over no element it is 1
+    # one factor above 1 is rounded to no more than itself beside others, one below 1 to no less
+    grows, shrinks = (large > 1).sum(-1) > 1, (small < 1).sum(-1) > 1
+    reach = np.where(is_exact | ~shrinks, 1, rounded)
+    under = (least < f.min_normal * reach) | (least <= c.zero_below * reach)
+    slip = np.where(is_exact & ~under, 1, rounded)
+    over = most * np.where(grows, slip, 1) >= f.overflow
+    vanishing = under & ((c.zero_below > 0) | (shrinks & (least <= f.least_denormal * f.wide(1.5) ** n)))
+    return _Partial(slip, over, under, vanishing)
+
+
+def _is_exact(f: Format, lo: Array, hi: Array, endless: Array) -> Array:
+    """Whether so few bits are set in all factors together that every partial product in the normal range is exact."""
+    other = endless | (lo == 0)
+    bits = np.where(other, 1, np.abs(lo) / np.where(other, 1, quantum(lo))).astype(f.wide).prod(-1)
+    return np.asarray((lo == hi).all(-1) & (bits * f.unit < 1))
+
+
+def _slip(f: Format, n: int, roundings: int) -> Array:
+    """The factor by which a product of `n`, computed in the wide type, and so many roundings differ: each moves by 1 + u at most, up or down."""
+    return np.asarray(np.exp(np.minimum(f.wide(roundings * f.unit + 4 * n * f.wide_unit), 700)))
+
+
+def _slipped(slip: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """Bounds of what [low, high] may be off by such a factor."""
+    return np.where(low < 0, low * slip, low / slip), np.where(high < 0, high / slip, high * slip)
 
 
 def _integer_product(dtype: DType, x: Interval) -> Interval:

@@ -1,0 +1,101 @@
+"""Reductions beside an infinity, an overflow or an underflow: what no tree gives is outside, what some tree gives is inside."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from oracle.enclosure import IEEE, XLA, enclose
+from oracle.enclosure.formats import FORMATS
+from tenferro_ref import ops
+from tenferro_ref.dtype import DType
+from tenferro_ref.program import GraphBuilder
+
+pytestmark = pytest.mark.once
+
+NAN, INF = float("nan"), float("inf")
+MAX = float(np.finfo(np.float32).max)
+TINY = float(np.finfo(np.float32).smallest_normal)
+
+
+def reduced(op, dtype, values, model=IEEE):
+    b = GraphBuilder(policy=ops.STABLEHLO)
+    x = np.array(values).astype(dtype.numpy)
+    (e,) = enclose(b.build(b.apply(op((0,)), b.input(dtype, x.shape))), [x], model)
+    return e
+
+
+def trees(f, values):
+    """What all trees over the values give."""
+
+    @functools.cache
+    def of(chosen):
+        if len(chosen) == 1:
+            return [values[chosen[0]]]
+        first, *rest = chosen
+        splits = [[r for k, r in enumerate(rest) if bits >> k & 1] for bits in range(2 ** len(rest) - 1)]
+        pairs = (((first, *own), tuple(r for r in rest if r not in own)) for own in splits)
+        made = [f(a, b) for left, right in pairs for a in of(left) for b in of(right)]
+        return list({np.asarray(v).tobytes(): v for v in made}.values())
+
+    with np.errstate(all="ignore"):
+        return of(tuple(range(len(values))))
+
+
+# --- products -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [IEEE, XLA], ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    ("dtype", "values", "lo", "hi", "nan"),
+    [
+        (DType.F32, [2, 3, INF], INF, INF, False),
+        (DType.F32, [2, -3, INF], -INF, -INF, False),
+        (DType.F32, [1e-30, -INF, -1e-30], INF, INF, True),
+        (DType.F32, [0, 2, INF], INF, -INF, True),
+        (DType.F32, [2e38, 0.5, -1], np.float32(-1e38), np.float32(-1e38), False),
+        (DType.F32, [MAX, 1, 1], MAX, MAX, False),
+        (DType.F32, [0, 1e30, -1e30], 0, 0, True),
+        (DType.F64, [1e200, 1e200, 1e200], INF, INF, False),
+        (DType.F8E4M3FN, [448, 1, 0.5], 224, 224, False),
+    ],
+    ids=str,
+)
+def test_a_product_beside_an_infinity_or_an_overflow_is_what_some_order_gives(dtype, values, lo, hi, nan, model):
+    e = reduced(ops.ReduceProd, dtype, values, model)
+    assert (float(e.lo), float(e.hi), bool(e.nan)) == (lo, hi, nan)
+
+
+def test_the_sign_of_a_product_that_may_overflow_and_underflow_is_that_of_its_factors():
+    e = reduced(ops.ReduceProd, DType.F32, [1e30, 1e30, -1e-30, 1e-30])
+    assert (float(e.lo), float(e.hi), bool(e.nan), bool(e.pos_zero)) == (-INF, 0, True, False)
+
+
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F16, DType.F8E4M3FN, DType.F8E5M2], ids=str)
+def test_every_tree_of_a_product_is_inside(dtype):
+    rng, t = np.random.default_rng(3), dtype.numpy.type
+    info = dtype.finfo
+    most, least, last = (float(v) for v in (info.max, info.smallest_normal, info.smallest_subnormal))
+    pool = [most, most / 2, most**0.5, least, 2 * least, least**0.5, last, 3 * last, 1, 0.5, 1.5, 0.9, 1.25, 0]
+    for _ in range(60):
+        values = [t(rng.choice(pool) * rng.choice([1, 1, -1])) for _ in range(rng.integers(3, 6))]
+        e = reduced(ops.ReduceProd, dtype, values)
+        for v in trees(lambda a, b: a * b, values):
+            assert e.contains(np.asarray(v)), (values, v, e)
+
+
+def test_a_long_product_of_a_short_format_is_inside():
+    """As many roundings as that format has digits: no relative error below one bounds them from below."""
+    values = np.array([1.25, -1.0, 0.875, 1.0, -0.375, -1.25, 1.0, 6.0, -16.0, -0.875]).astype(DType.F8E5M2.numpy)
+    e = reduced(ops.ReduceProd, DType.F8E5M2, values)
+    assert e.contains(np.asarray(functools.reduce(lambda a, b: a * b, values)))
+    assert float(e.hi) < 0
+    assert reduced(ops.ReduceProd, DType.F8E5M2, [1.25] * 9).contains(np.asarray(DType.F8E5M2.numpy.type(8)))
+
+
+@pytest.mark.parametrize("dtype", [DType.F16, DType.BF16, DType.F8E4M3FN, DType.F4E2M1FN], ids=str)
+def test_beside_zero_is_the_least_denormal_number(dtype):
+    f = FORMATS[dtype]
+    least = np.array([f.least_denormal])
+    assert (f.least_at_or_above(least / 4) == least).all()
+    assert (f.greatest_at_or_below(-least / 4) == -least).all()
