@@ -23,7 +23,7 @@ from oracle.enclosure.bounds import (
     nan_of_product,
     product_bounds,
 )
-from oracle.enclosure.formats import Array, quantum
+from oracle.enclosure.formats import Array, Format, quantum
 from oracle.enclosure.freedoms import accumulators, addends, contraction, contraction_zeros, flush, merging, tf32, zeros
 from oracle.enclosure.origin import Terms
 from oracle.enclosure.rule import ENCLOSE, Context
@@ -182,9 +182,10 @@ def total(c: Context, t: Addends, *, contraction: bool = False) -> Interval:
     never = np.zeros(size.shape, bool)
     nan = np.logical_or.reduce(t.nan, -1) if np.count_nonzero(t.nan) else never
     if not all_finite or np.count_nonzero(size + error < f.max / 2) != size.size:
-        # the sums of the negative terms, and of the positive ones
-        down, up = ((sizes[i] * (1 + noise) - sums[i]) / 2 + errors[i] for i in (0, -1))
-        least, greatest, nan = _overflown(t, least, greatest, nan, up >= f.max, down >= f.max)
+        under, over = (
+            _overflows(c, t, sums[i], sizes[i], errors[i], exact, end) for i, end in ((0, -t.lo), (-1, t.hi))
+        )
+        least, greatest, nan = _overflown(f, t, least, greatest, nan, over, under)
     minus = zeros.of_terms(c, t.lo, t.hi, t.neg_zero)
     if t.underflow:  # a partial sum may be flushed, or a fused product round to a zero of its own sign
         vanishing = (least < 0) & (greatest >= 0)
@@ -204,15 +205,37 @@ def total(c: Context, t: Addends, *, contraction: bool = False) -> Interval:
     return result.remembering(terms=memory)
 
 
+def _overflows(
+    c: Context, t: Addends, total: Array, size: Array, error: Array, exact: Array | None, terms: Array
+) -> Array:
+    """Whether a partial sum may overflow upward, of `terms` that come to `-total`, and their magnitudes to `size`.
+
+    Rounding is monotone: it reaches no further than one of the positive terms alone. Nor does it leave the range where all but the
+    largest of them come to less than half the spacing there: from the top binade on such a sum is rounded down each time.
+    """
+    f, n = c.format, terms.shape[-1]
+    noise = 2 * n * f.wide_unit
+    positive = (size * (1 + noise) - total) / 2
+    reaches = positive + error >= f.overflow
+    if exact is not None:
+        reaches = np.where(exact, (size - total) / 2 >= f.overflow, reaches)
+    if t.merged or not n or not np.count_nonzero(reaches):
+        return np.asarray(reaches)
+    largest = np.maximum(np.where(np.isfinite(terms), terms, 0).max(-1), 0)
+    rest = (positive - largest + noise * size) * np.exp(np.minimum(f.wide((n + 1) * f.unit), 700)) + n * t.underflow
+    half = f.ulp(np.asarray(f.max)) / 2 * (1 - 2.0**-5)  # short of what rounds up by way of another format
+    return np.asarray(reaches & ~((rest < half) & (largest - f.max + rest < half)))
+
+
 def _overflown(
-    t: Addends, least: Array, greatest: Array, nan: Array, over: Array, under: Array
+    f: Format, t: Addends, least: Array, greatest: Array, nan: Array, over: Array, under: Array
 ) -> tuple[Array, Array, Array]:
     """Bounds of a sum, and where it may be NaN, if partial sums may overflow (`over`, `under`) or terms be infinite or NaN."""
     ends_at = ((t.hi, np.inf), (t.lo, np.inf), (t.lo, -np.inf), (t.hi, -np.inf))
     inf_may, inf_must, minus_may, minus_must = ((v == inf).any(-1) for v, inf in ends_at)
     nan = nan | (inf_may & (minus_may | under)) | (minus_may & over) | (over & under)
-    least = np.where(minus_may | under, -np.inf, least)
-    greatest = np.where(inf_may | over, np.inf, greatest)
+    least = np.where(minus_may | under, -np.inf, np.maximum(least, -f.max))
+    greatest = np.where(inf_may | over, np.inf, np.minimum(greatest, f.max))
     # an infinity among the terms stays, whatever the rest
     least = np.where(inf_must, np.where(under, -np.inf, np.inf), least)
     greatest = np.where(minus_must, np.where(over, np.inf, -np.inf), greatest)

@@ -99,3 +99,43 @@ def test_beside_zero_is_the_least_denormal_number(dtype):
     least = np.array([f.least_denormal])
     assert (f.least_at_or_above(least / 4) == least).all()
     assert (f.greatest_at_or_below(-least / 4) == -least).all()
+
+
+# --- sums -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [IEEE, XLA], ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    ("dtype", "values", "lo", "hi"),
+    [
+        (DType.F32, [MAX, 0, 0], MAX, MAX),
+        (DType.F32, [MAX, 1, 1], np.nextafter(np.float32(MAX), np.float32(0)), MAX),
+        (DType.F8E4M3FN, [448, 0, 0], 448, 448),
+        (DType.F8E4M3FN, [256, 128, 32], 416, 416),
+    ],
+    ids=str,
+)
+def test_a_sum_near_the_largest_number_overflows_only_in_some_order(dtype, values, lo, hi, model):
+    e = reduced(ops.ReduceSum, dtype, values, model)
+    assert not e.nan
+    assert lo - (hi - lo) <= float(e.lo) <= lo
+    assert float(e.hi) == hi
+
+
+def test_the_largest_number_less_itself_is_no_infinity():
+    e = reduced(ops.ReduceSum, DType.F32, [MAX, -MAX, 1])
+    assert e.decided
+    assert e.contains(np.float32(0))
+    assert e.contains(np.float32(1))
+
+
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F16, DType.F8E4M3FN, DType.F8E5M2], ids=str)
+def test_every_tree_of_a_sum_is_inside(dtype):
+    rng, t = np.random.default_rng(4), dtype.numpy.type
+    most, step = float(dtype.finfo.max), FORMATS[dtype].ulp(np.float64(dtype.finfo.max))
+    pool = [most, most - step, most / 2, most / 4, step, step / 2, step / 4, step / 8, step / 3, 1, 0]
+    for _ in range(60):
+        values = [t(rng.choice(pool) * rng.choice([1, 1, -1])) for _ in range(rng.integers(3, 6))]
+        e = reduced(ops.ReduceSum, dtype, values)
+        for v in trees(lambda a, b: a + b, values):
+            assert e.contains(np.asarray(v + t(0))), (values, v, e)
