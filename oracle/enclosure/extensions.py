@@ -19,8 +19,9 @@ from oracle.configurations import Equation
 from oracle.enclosure import integers
 from oracle.enclosure.arithmetic import multiply
 from oracle.enclosure.balls import Ball, ball, certainly_finite
+from oracle.enclosure.bounds import may_be_negative, may_be_positive
 from oracle.enclosure.complexes import PRODUCT
-from oracle.enclosure.formats import Array, quantum
+from oracle.enclosure.formats import NO_NAN, Array, quantum
 from oracle.enclosure.freedoms import tf32
 from oracle.enclosure.origin import NOWHERE
 from oracle.enclosure.rectangles import anything, promoted
@@ -133,6 +134,7 @@ def _contraction(c: Context, equation: Equation, operands: Sequence[Enclosure]) 
     if len(labels) > 2 or any(len(set(t)) < len(t) or not set(summed) <= set(t) for t in labels):
         return None
     table = COMPLEX if c.dtype.is_complex else ENCLOSE
+    c = replace(c, model=replace(c.model, either_zero=True))
     values = [
         promoted(c, x) if c.dtype.is_complex else ENCLOSE[ops.Convert](ops.Convert(c.dtype), c, x) for x in operands
     ]
@@ -147,10 +149,10 @@ def _contraction(c: Context, equation: Equation, operands: Sequence[Enclosure]) 
         order = [t for side, other in ((left, right), (right, left)) for t in side if t not in other] + batch
     made = made.map(lambda a: a.transpose([order.index(t) for t in kept]))
 
-    # a copy or product keeps its zero, a sum may start from one
+    # a copy or product keeps its zero, a sum may start from one; the parts of a complex product may be added otherwise
     def either_zero(p: Interval) -> Interval:
         zero = (p.lo <= 0) & (p.hi >= 0)
-        return replace(p, pos_zero=zero, neg_zero=zero)
+        return replace(p, pos_zero=zero, neg_zero=zero & (p.neg_zero | c.dtype.is_complex))
 
     return each_part(either_zero, made)
 
@@ -178,12 +180,19 @@ def _float_einsum(
     largest = _reached(equation, reach, np.ones(shape))
     error = (gamma + noise) * size + np.maximum(spread, 0) + 2 * c.real.lost_below * roundings * largest
     quanta = [float(min(quantum(part).min(initial=np.inf) for part in (b.mid.real, b.mid.imag))) for b in balls]
-    if all(not b.rad.any() for b in balls) and prod(quanta) > f.min_normal and not tf32.relative(c, len(balls)):
+    grain = prod(min(q, 1.0) for q in quanta)  # of some of the operands, a product may be less than that of all
+    if all(not b.rad.any() for b in balls) and grain > f.min_normal and not tf32.relative(c, len(balls)):
         whole = _reached(equation, [r / q for r, q in zip(reach, quanta, strict=True)], np.ones(shape))
         fits = 2 * size * f.unit < prod(quanta) if len(balls) <= 2 else 2 * whole * f.unit < 1
         error = np.where(fits, 0, error)
-    bounded = largest < f.max / 4
-    made = around(c, centre, error, ~_touched(equation, [~b.ok for b in balls], shape) & bounded)
+    finite = ~_touched(equation, [~b.ok for b in balls], shape)
+    if c.dtype.is_complex:
+        bounded = largest < f.max / 4
+        made = around(c, centre, error, finite & bounded)
+    else:
+        bounded = largest * (1 + gamma + noise) + error < f.max
+        ends = centre - error, centre + error
+        made = _of_signs(c, equation, operands, ends, 1 - gamma - noise, finite, finite & bounded)
     if terms == 0 or (c.dtype.is_complex and (len(operands) < 2 or any(isinstance(x, Interval) for x in operands))):
         return made
     # a NaN goes into all that it is a factor or a term of, of complex numbers into both parts unless one is infinite
@@ -199,6 +208,64 @@ def _float_einsum(
         return replace(p, lo=lo, hi=hi, pos_zero=p.pos_zero & ~certain, neg_zero=p.neg_zero & ~certain)
 
     return each_part(emptied, made)
+
+
+def _of_signs(
+    c: Context,
+    equation: Equation,
+    operands: Sequence[Enclosure],
+    ends: tuple[Array, Array],
+    kept: float,
+    finite: Array,
+    known: Array,
+) -> Interval:
+    """Results between `ends` where they are `known`, and elsewhere what the signs of the operands say.
+
+    Where no operand has both signs no path adds terms of different signs: what is infinite stays so, unless it meets a zero. Of
+    `finite` operands a partial result is no less than the product of the least that go into it, of which roundings leave `kept`.
+    """
+    f, shape = c.format, finite.shape
+    values = [ENCLOSE[ops.Convert](ops.Convert(c.dtype), c, p) for x in operands for p in x.parts]
+
+    def some(masks: Sequence[Array]) -> list[Array]:
+        """Of each operand, whether a mask holds for something that goes into a result."""
+        nothing = [np.zeros(m.shape, bool) for m in masks]
+        return [_touched(equation, [*nothing[:k], m, *nothing[k + 1 :]], shape) for k, m in enumerate(masks)]
+
+    positive, negative = (some([may(v) for v in values]) for may in (may_be_positive, may_be_negative))
+    one_sign = np.logical_and.reduce([p != q for p, q in zip(positive, negative, strict=True)])
+    minus = np.logical_xor.reduce(negative)
+    nan = _touched(equation, [v.nan for v in values], shape)
+    endless = _touched(equation, [(v.lo == v.hi) & np.isinf(v.lo) for v in values], shape)
+    sizes = [np.where((v.lo <= 0) & (v.hi >= 0), 0, np.minimum(np.abs(v.lo), np.abs(v.hi))) for v in values]
+    most = _most(equation, [1 / np.minimum(np.where(v.empty, 1, s), 1) for s, v in zip(sizes, values, strict=True)])
+    vanishing = ~(kept / most > 2 * f.min_normal)
+    small = np.where(minus, -ends[1], ends[0])
+    # where the largest number takes the place of an infinity, less may come of it
+    usable = finite & ~vanishing & np.isfinite(small) & (c.dtype not in NO_NAN)
+    small = np.where(endless, np.inf, np.where(usable, np.maximum(small, 0), 0))
+    low = np.where(known, ends[0], np.where(one_sign, np.where(minus, -np.inf, small), -np.inf))
+    high = np.where(known, ends[1], np.where(one_sign, np.where(minus, -small, np.inf), np.inf))
+    low, high = (
+        np.where(one_sign & ~minus, np.maximum(low, 0), low),
+        np.where(one_sign & minus, np.minimum(high, 0), high),
+    )
+    low, high = f.least_at_or_above(low), f.greatest_at_or_below(high)
+    return c.build(low, high, nan | (~known & (~one_sign | vanishing)), np.ones(shape, bool), ~one_sign | minus)
+
+
+def _most(equation: Equation, sizes: Sequence[Array]) -> Array:
+    """For each element, the product of the largest of each operand that goes into it, or of 1 where that is less."""
+    result = np.ones((1,) * len(equation.kept))
+    for labels, size in zip(equation.inputs, sizes, strict=True):
+        each = [label for label in dict.fromkeys(labels) if label in equation.kept]
+        own = [*each, *(label for label in dict.fromkeys(labels) if label not in equation.kept)]
+        seen = np.einsum(f"{labels}->{''.join(own)}", size)  # the diagonals of labels that are there twice
+        largest = seen.max(tuple(range(len(each), len(own))), initial=1)
+        order = [each.index(label) for label in equation.kept if label in each]
+        places = tuple(slice(None) if label in each else np.newaxis for label in equation.kept)
+        result = result * largest.transpose(order)[places]
+    return result
 
 
 def _reached(equation: Equation, sizes: Sequence[Array], start: Array) -> Array:

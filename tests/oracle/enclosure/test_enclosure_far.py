@@ -9,6 +9,7 @@ from oracle.enclosure import IEEE, XLA, enclose
 from oracle.enclosure.formats import FORMATS
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
+from tenferro_ref.extensions import einsum
 from tenferro_ref.program import GraphBuilder
 
 pytestmark = pytest.mark.once
@@ -139,3 +140,56 @@ def test_every_tree_of_a_sum_is_inside(dtype):
         e = reduced(ops.ReduceSum, dtype, values)
         for v in trees(lambda a, b: a + b, values):
             assert e.contains(np.asarray(v + t(0))), (values, v, e)
+
+
+# --- einsum ---------------------------------------------------------------------------------------------------------
+
+
+def summed(equation, *values, model=IEEE):
+    arrays = [np.array(v, np.float32, order="F") for v in values]
+    b = GraphBuilder()
+    (e,) = enclose(b.build(einsum.einsum(equation, *(b.input("F32", a.shape) for a in arrays))), arrays, model)
+    return e
+
+
+@pytest.mark.parametrize("model", [IEEE, XLA], ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    ("equation", "values", "lo", "hi", "nan"),
+    [
+        ("a,a,a->", ([1, 2], [3, 4], [1, INF]), INF, INF, False),
+        ("a,a,a->", ([1, 2], [-3, -4], [1, INF]), -INF, -INF, False),
+        ("a,a,a->", ([1, 0], [3, 4], [1, INF]), INF, INF, True),
+        ("a,a,a->", ([1e30, 1], [3, 4], [1e20, 1]), INF, INF, False),
+        ("a,a,a->", ([1e30, 1], [1e30, 1], [0, 0]), 0, INF, True),
+        ("a,a,a->", ([-1e30, 1], [1e30, 1], [1, 1]), -INF, INF, True),
+    ],
+    ids=str,
+)
+def test_an_einsum_of_factors_of_one_sign_has_that_of_their_product(equation, values, lo, hi, nan, model):
+    e = summed(equation, *values, model=model)
+    assert (float(e.lo), float(e.hi), bool(e.nan)) == (lo, hi, nan)
+
+
+@pytest.mark.parametrize("model", [IEEE, XLA], ids=lambda m: m.name)
+def test_a_sum_of_positive_zeros_is_one(model):
+    zeros = [0.0, 0.0]
+    for equation, values in (("a->", [zeros]), ("a,a->", [zeros, zeros]), ("a,a,a->", [zeros, [1.0, 0.0], zeros])):
+        e = summed(equation, *values, model=model)
+        assert e.contains(np.float32(0)), equation
+        assert not e.contains(np.float32(-0.0)), equation
+    for equation, values in (
+        ("a->a", [[-0.0]]),
+        ("a,a->", [zeros, [-1.0, -1.0]]),
+        ("a,a,a->", [zeros, [-1.0, 0.0], zeros]),
+    ):
+        e = summed(equation, *values, model=model)
+        assert e.contains(np.zeros(e.shape, np.float32)).all(), equation
+        assert e.contains(np.full(e.shape, -0.0, np.float32)).all(), equation
+
+
+def test_what_underflows_beside_a_large_factor_is_not_exact():
+    e = summed("i,i,i->i", [-1e20], [1.4e-45], [-0.5])
+    assert e.contains(np.zeros(1, np.float32)).all()
+    assert e.contains(
+        np.array([7e-26], np.float32) * 0 + np.float32(1e20) * np.float32(1.4e-45) * np.float32(0.5)
+    ).all()
