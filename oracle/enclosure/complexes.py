@@ -339,7 +339,7 @@ def _far_quotient(result: Rectangle, x: Enclosure, y: Enclosure) -> Rectangle:
 
 @COMPLEX.row(ops.ReduceProd)
 def _reduce_prod(op: ops.ReduceProd, c: Context, x: Enclosure) -> Enclosure:
-    """Any order: each product is off by at most PRODUCT units, unless one may leave the normal range.
+    """Any order: each product is off by at most PRODUCT units, and by what underflows, unless one may overflow.
 
     A fold begins with 1, whose product with an infinity has a NaN, and which changes signs of zero; a tree does without. Folds along
     one axis after the other begin with 1 each.
@@ -369,16 +369,15 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Enclosure) -> Enclosure:
         m, r = factors.mid[..., i], factors.rad[..., i]
         rad = (np.abs(mid) * r + rad * np.abs(m) + rad * r) * (1 + 8 * f.wide_unit)
         mid = mid * m
-    zero = (factors.size == 0).any(-1)
-    # a zero ends the product, but not what the others come to before they meet it
+    gamma = f.gamma(PRODUCT * max(n - 1, 0))
+    # a zero ends the product, but not what the others come to before they meet it; real products and sums reach no further than moduli
     large = np.maximum(np.log2(np.where(factors.size == 0, 1, factors.size)), 0).sum(-1)
-    small = np.minimum(np.log2(np.where(zero[..., np.newaxis], 1, factors.least)), 0).sum(-1)
-    ok = ok & (large < np.log2(f.max) - 4) & (small > np.log2(f.min_normal / f.unit))
+    ok = ok & (large + np.log2(1 + gamma) < np.log2(f.max) - 2.0**-10)
     # Gaussian integers over a common power of two: every partial product is exact
     common = np.prod(np.minimum(quantum(factors.mid.real), quantum(factors.mid.imag)).clip(0, 1), -1)
     sizes = np.prod(np.maximum(np.abs(factors.mid.real) + np.abs(factors.mid.imag), 1), -1)
     exact = (factors.rad == 0).all(-1) & (sizes * f.unit < common) & (common > f.min_normal)
-    tiny = c.real.lost_below * n * np.exp2(np.minimum(large, 300.0))
-    rounded = f.gamma(PRODUCT * max(n - 1, 0)) * (np.abs(mid) + rad)
-    error = Ball(mid, np.where(exact, 0, rad + rounded + tiny), ok)
-    return enclosed(c, 0.0, error, exact=exact)
+    # of each product two real products and their sum may be lost in each part, and what is lost is enlarged by the other factors
+    tiny = 6 * c.real.lost_below * n * (1 + gamma) * np.exp2(large)
+    error = Ball(mid, np.where(exact, 0, rad + gamma * (np.abs(mid) + rad) + tiny), ok)
+    return enclosed(c, 0.0, error, limit=1.0, exact=exact)

@@ -193,3 +193,23 @@ def test_what_underflows_beside_a_large_factor_is_not_exact():
     assert e.contains(
         np.array([7e-26], np.float32) * 0 + np.float32(1e20) * np.float32(1.4e-45) * np.float32(0.5)
     ).all()
+
+
+# --- complex products -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [IEEE, XLA], ids=lambda m: m.name)
+@pytest.mark.parametrize("dtype", [DType.C32, DType.C64], ids=str)
+def test_a_complex_product_near_the_ends_of_the_range_is_decided(dtype, model):
+    """Moduli bound the real products and their sums; what underflows is off by denormal numbers."""
+    f, rng = FORMATS[dtype.real], np.random.default_rng(5)
+    for size in (f.max / 2, f.max**0.5, 1.0, f.min_normal, f.min_normal / 4):
+        values = (np.exp(1j * rng.uniform(0, 7, 4)) * size**0.25).astype(dtype.numpy)
+        e = reduced(ops.ReduceProd, dtype, values, model)
+        assert e.decided, size
+        for v in trees(lambda a, b: a * b, list(values)):
+            assert e.contains(np.asarray(v)), (size, v, e)
+        true = np.prod(values.astype(np.clongdouble))
+        for part, p in ((true.real, e.real), (true.imag, e.imag)):
+            assert p.hi - p.lo <= 2.0**4 * f.unit * 4 * abs(true) + 200 * f.min_normal
+            assert p.lo <= part <= p.hi
