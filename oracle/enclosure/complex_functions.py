@@ -33,7 +33,8 @@ Pairs: TypeAlias = tuple[tuple[Array, Array], tuple[Array, Array]]
 @COMPLEX.row(ops.Abs)
 def _abs(op: Op, c: Context, x: Enclosure) -> Enclosure:
     f = c.format
-    parts = [(np.where(p.lo * p.hi <= 0, 0, np.minimum(np.abs(p.lo), np.abs(p.hi))),
+    # not by the sign of `p.lo * p.hi`, which is zero for tiny ends
+    parts = [(np.where((p.lo <= 0) & (p.hi >= 0), 0, np.minimum(np.abs(p.lo), np.abs(p.hi))),
               np.maximum(np.abs(p.lo), np.abs(p.hi))) for p in x.parts]  # fmt: skip
     ok = certainly_finite(x)
     infinite = np.logical_or.reduce([(v.lo == v.hi) & np.isinf(v.lo) & ~v.nan for v in x.parts])
@@ -52,13 +53,15 @@ def _abs(op: Op, c: Context, x: Enclosure) -> Enclosure:
 
 @COMPLEX.row(ops.Sign)
 def _sign(op: Op, c: Context, x: Enclosure) -> Enclosure:
-    """z / |z|, and 0 of 0; or 0 where |z| may overflow."""
+    """z / |z|, and 0 of 0; or 0 where |z| may overflow. Of a small modulus with what underflows in a quotient, as in `Divide`."""
     f = c.real.format
     z = ball(f, x)
     zero = (z.size == 0) & z.ok
-    inside = z.least > f.min_normal / f.unit
-    modulus = np.where(inside, np.abs(z.mid), 1)
-    made = enclosed(c, c.budget("Sign"), Ball(z.mid / modulus, 2 * z.rad / modulus, z.ok & inside & (z.size < np.inf)))
+    inside = z.least > 4 * f.min_normal
+    modulus, least = np.where(inside, np.abs(z.mid), 1), np.where(inside, z.least, 1)
+    underflow = np.where(least > f.min_normal / f.unit, 0, 8 * c.real.lost_below / least)
+    rad = 2 * z.rad / modulus + underflow
+    made = enclosed(c, c.budget("Sign"), Ball(z.mid / modulus, rad, z.ok & inside & (z.size < np.inf)))
     large = z.size >= f.max / 2
 
     def beside_zero(p: Interval) -> Interval:

@@ -162,7 +162,7 @@ def _bounded(c: Context, function: str, x: Interval, low: Array, high: Array, na
     ulps, floor = budget(c, function), budgets()[function].get("floor", 0.0)
     none = np.isnan(low) | np.isnan(high)
     low, high = np.where(none, np.inf, low), np.where(none, -np.inf, high)
-    lo, hi = budgeted(c.format, ulps, low, high, *_RANGE.get(function, (-np.inf, np.inf)))
+    lo, hi = budgeted(c.format, ulps, low, high)
     if floor:  # near a root of the function a result is off by ULPs of `floor`
         off = ulps * float(c.format.ulp(np.asarray(floor, c.format.wide)))
         lo = np.where(none, np.inf, np.fmin(lo, c.format.greatest_at_or_below(low - off)))
@@ -175,6 +175,8 @@ def _bounded(c: Context, function: str, x: Interval, low: Array, high: Array, na
         greatest = np.where(high <= 0, np.minimum(high + lost, 0), high + lost)
         lo = np.where(near, np.fmin(lo, c.format.greatest_at_or_below(least)), lo)
         hi = np.where(near, np.fmax(hi, c.format.least_at_or_above(greatest)), hi)
+    least, greatest = _RANGE.get(function, (-np.inf, np.inf))  # which nothing that is lost on the way leaves
+    lo, hi = np.where(none, lo, np.fmax(lo, least)), np.where(none, hi, np.fmin(hi, greatest))
     limit = np.isinf(low) & (low == high)
     lo, hi = np.where(limit, low, lo).astype(float), np.where(limit, high, hi).astype(float)
     odd = function not in ("acos", "erfc", "cosh", "acosh", "lgamma", "digamma")

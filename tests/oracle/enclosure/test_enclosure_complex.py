@@ -204,6 +204,20 @@ def test_a_small_part_is_as_accurate_as_the_modulus():
     assert not e.contains(C64([1 / 3 + 20 * ulp * 1j])).any()
 
 
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
+def test_the_modulus_and_sign_of_tiny_numbers_are_known(model):
+    """The product of the ends of a part underflows; the modulus is normal, but small."""
+    z = C64([complex(3e-170, -4e-170), complex(4e-200, 3e-200), complex(-3e-305, 4e-305)])
+    modulus = one(ops.Abs(), z, model=model)
+    assert modulus.contains(np.abs(z)).all()
+    assert not modulus.contains(np.abs(z) * (1 - 1e-9)).any()
+    assert not modulus.contains(np.zeros(3)).any()
+    sign = one(ops.Sign(), z, model=model)
+    assert sign.contains(C64([0.6 - 0.8j, 0.8 + 0.6j, -0.6 + 0.8j])).all()
+    assert not sign.contains(C64([0.61 - 0.8j, 0.81 + 0.6j, -0.61 + 0.8j])).any()
+    assert not sign.contains(np.full(3, complex(NAN, NAN))).any()
+
+
 def test_sign_abs_and_powers():
     assert is_point(one(ops.Sign(), C64([0, complex(-0.0, 0)])), C64([0, 0]))
     assert one(ops.Sign(), C64([3 + 4j])).contains(C64([0.6 + 0.8j])).all()
