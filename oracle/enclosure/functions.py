@@ -241,8 +241,8 @@ def _pow(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
     if negative.any():
         near, far = np.abs(np.minimum(x.hi, 0.0)), np.abs(np.minimum(x.lo, 0.0))
         size = corners(np.where(negative, near, 1.0), np.where(negative, far, 1.0))
-        whole = np.floor(yl) == yl
-        for use, a, b, up, down in _powers_of_negative(x, yl, exponent_known, whole, size):
+        whole, fraction = np.floor(yl) == yl, np.floor(yh) < np.ceil(yl)
+        for use, a, b, up, down in _powers_of_negative(x, yl, exponent_known, whole, fraction, size):
             use = use & negative
             low, high = np.where(use, np.fmin(low, a), low), np.where(use, np.fmax(high, b), high)
             plus, minus = plus | (use & up), minus | (use & down)
@@ -278,22 +278,23 @@ def _as_product(c: Context, made: Interval, x: Interval, exponent: Interval) -> 
 
 
 def _powers_of_negative(
-    x: Interval, exponent: Array, known: Array, whole: Array, size: Bounds
+    x: Interval, exponent: Array, known: Array, whole: Array, fraction: Array, size: Bounds
 ) -> Iterator[tuple[Array, Array, Array, bool, bool]]:
     """Powers of the part of `x` with a minus sign: where, least and greatest, whether one has a plus or a minus sign.
 
-    `size` are bounds of the powers of its magnitude, `known` and `whole` say where the exponent is one number and an integer.
+    `size` are bounds of the powers of its magnitude, `known` and `whole` say where the exponent is one number and an integer, `fraction`
+    where it is between two integers.
     """
     least, greatest = size
     # of a fractional power only -0 and -inf have a value
-    wide, fraction = exponent.dtype.type, known & ~whole
+    wide = exponent.dtype.type
     of_zero, of_infinity = np.power(wide(0), np.where(whole, 1, exponent)), np.power(wide(np.inf), exponent)
     yield fraction & x.neg_zero, of_zero, of_zero, True, False
     yield fraction & (x.lo == -np.inf), of_infinity, of_infinity, True, False
     odd = whole & (np.abs(np.fmod(np.where(np.isfinite(exponent), exponent, 0.0), 2.0)) == 1)
     yield known & whole & ~odd, least, greatest, True, False
     yield known & odd, -greatest, -least, False, True
-    yield ~known, -greatest, greatest, True, True
+    yield ~known & ~fraction, -greatest, greatest, True, True
 
 
 def is_value(x: Interval, value: float) -> Array:

@@ -2,6 +2,7 @@
 
 A denormal that may be flushed is one of two numbers (`freedoms.flush`). Of both at once a logarithm is anything from minus infinity
 to that of the denormal; of each it is one value. Products, quotients, roots and signs of both are two values likewise.
+So are the quotient by a zero of either sign, and the angle of a point beside one: an operand whose sign is open has two sides, too.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from itertools import product
 
 import numpy as np
 
+from oracle.enclosure.bounds import may_be_negative, may_be_positive
 from oracle.enclosure.formats import Array
 from oracle.enclosure.rule import Context
 from oracle.enclosure.value import Enclosure, Interval, each_part, rectangle
@@ -27,22 +29,35 @@ _SCALED: dict[type[Op], tuple[int, ...]] = {
 }
 
 
+#: The operands of real ops that are split by their sign, as the sign of a zero decides on the result.
+_SIGNED: dict[type[Op], tuple[int, ...]] = {ops.Divide: (1,), ops.Rsqrt: (0,), ops.Pow: (0,)}
+
+
 def by_sides(rule: Callable[..., Enclosure], op: Op, operands: Sequence[Enclosure]) -> Enclosure:
-    """What the rule gives for the operands; where one has a gap that goes on to the result, with that."""
+    """What the rule gives for the operands; where one has a gap, or an open sign, that goes on to the result, with that."""
     whole = rule(*operands)
     real = all(isinstance(x, Interval) for x in operands)
-    split = [
-        k for k in (_SCALED if real else _POLES).get(type(op), ()) if any(p.gap is not None for p in operands[k].parts)
-    ]
-    if not split or not whole.parts[0].dtype.is_float:
+    gaps, signs = (_SCALED if real else _POLES).get(type(op), ()), _signed(op) if real else ()
+    if not (gaps or signs) or not whole.parts[0].dtype.is_float:
         return whole
-    choices = [_of_sides(x) if k in split else (x,) for k, x in enumerate(operands)]
+    choices = [_of_sides(x, k in gaps, k in signs) for k, x in enumerate(operands)]
+    if all(len(sides) == 1 for sides in choices):
+        return whole
     return each_part(united, whole, *(rule(*chosen) for chosen in product(*choices)))
 
 
-def _of_sides(x: Enclosure) -> list[Enclosure]:
+def _signed(op: Op) -> tuple[int, ...]:
+    if isinstance(op, ops.Special2):
+        return (0, 1) if op.function == "atan2" else ()
+    return _SIGNED.get(type(op), ())
+
+
+def _of_sides(x: Enclosure, gaps: bool, signs: bool) -> list[Enclosure]:
     """A number for each choice of the sides of its parts."""
-    return [rectangle(*parts) if len(parts) == 2 else parts[0] for parts in product(*map(_sides, x.parts))]
+    sides = [_sides(p) if gaps else (p,) for p in x.parts]
+    if len(sides) == 2:
+        return [rectangle(*parts) for parts in product(*sides)]
+    return [signed for side in sides[0] for signed in (_by_sign(side) if signs else (side,))]
 
 
 def gapped(c: Context, made: Interval, below: Array, above: Array) -> Interval:
@@ -65,6 +80,16 @@ def _between(x: Interval, lo: Array, hi: Array) -> Interval:
     zero = (lo <= 0) & (hi >= 0)
     pos, neg = x.pos_zero & zero, x.neg_zero & zero
     return replace(x, lo=lo, hi=lo if np.array_equal(lo, hi) else hi, pos_zero=pos, neg_zero=neg, gap=None)
+
+
+def _by_sign(x: Interval) -> tuple[Interval, ...]:
+    """What has a minus sign, and what has a plus sign; where one alone is possible, both are all of it."""
+    either = may_be_negative(x) & may_be_positive(x)
+    if not np.count_nonzero(either):
+        return (x,)
+    below, above = np.where(either, np.minimum(x.hi, 0.0), x.hi), np.where(either, np.maximum(x.lo, 0.0), x.lo)
+    minus, plus = _between(x, x.lo, below), _between(x, above, x.hi)
+    return replace(minus, pos_zero=minus.pos_zero & ~either), replace(plus, neg_zero=plus.neg_zero & ~either)
 
 
 def united(whole: Interval, *results: Interval) -> Interval:

@@ -305,17 +305,21 @@ def _atan2(c: Context, y: Interval, x: Interval) -> Interval:
     wide, f = c.format.wide, c.format
     shape = np.broadcast_shapes(x.shape, y.shape)
     low, high = np.full(shape, np.inf, wide), np.full(shape, -np.inf, wide)
-    for ys, yz in ((y.lo, y.neg_zero & ~y.pos_zero), (y.hi, y.neg_zero & ~y.pos_zero)):
-        for xs, xz in ((x.lo, x.neg_zero & ~x.pos_zero), (x.hi, x.neg_zero & ~x.pos_zero)):
+    # a zero that ends negative numbers has their sign
+    for ys, yz in ((y.lo, y.neg_zero & ~y.pos_zero), (y.hi, ~y.pos_zero)):
+        for xs, xz in ((x.lo, x.neg_zero & ~x.pos_zero), (x.hi, ~x.pos_zero)):
             a = np.where((ys == 0) & yz, -0.0, ys).astype(wide)
             b = np.where((xs == 0) & xz, -0.0, xs).astype(wide)
             angle = np.arctan2(a, b)
             low, high = np.fmin(low, angle), np.fmax(high, angle)
-    # more than one sign of a zero, or the cut along negative x, leaves both sides open
+    # more than one sign of a zero, or the cut along negative x, leaves open all but the quadrants
     crossing = (y.lo <= 0) & (y.hi >= 0) & may_be_negative(x)
     wild = crossing & (may_be_negative(y) & may_be_positive(y))
     wild |= may_be_zero(y) & may_be_zero(x) & ~((y.lo == y.hi) & (x.lo == x.hi) & ~(x.pos_zero & x.neg_zero))
-    low, high = np.where(wild, -np.pi, low), np.where(wild, np.pi, high)
+    half = np.arctan2(wide(1), wide(0))
+    nearest, farthest = np.where(may_be_positive(x), 0, half), np.where(may_be_negative(x), 2 * half, half)
+    low = np.where(wild, np.where(may_be_negative(y), -farthest, nearest), low)
+    high = np.where(wild, np.where(may_be_positive(y), farthest, -nearest), high)
     none = x.empty | y.empty
     low, high = np.where(none, np.inf, low), np.where(none, -np.inf, high)
     lo, hi = budgeted(f, budget(c, "atan2"), low, high)
