@@ -20,8 +20,8 @@ import numpy as np
 
 from oracle.case import Case
 from oracle.enclosure.formats import FORMATS, Array
-from oracle.enclosure.special import budgets as special_budgets
-from oracle.enclosure.special import true_range, true_values_of_two
+from oracle.enclosure.true_values import budgets as special_budgets
+from oracle.enclosure.true_values import true_range, true_values_of_two
 from oracle.peers import Executor, Pool
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType

@@ -74,3 +74,57 @@ def test_a_power_between_two_whole_ones_of_a_negative_number_is_nan():
     made = of_interval(ops.Pow(), (-INF, -0.0), (-0.7, -0.2))
     assert held(made, NAN, INF, 0.0, 2.0, -1.0) == [True, True, True, True, False]
     assert held(of_interval(ops.Pow(), (-2.0, -2.0), (0.5, 1.5)), -2.0, NAN) == [True, True]
+
+
+#: Function, interval, its true range.
+RANGES = [
+    ("cosh", (-2.0, -1.0), (1.543080634815244, 3.762195691083631)),
+    ("cosh", (-2.0, 1.0), (1.0, 3.762195691083631)),
+    ("tan", (2.0, 4.5), (-2.185039863261519, 4.637332054551185)),
+    ("tan", (1e6, 1e6 + 0.125), (-0.37362445398759902, -0.2368497358532655)),
+    ("lgamma", (0.5, 3.0), (-0.12148629053584961, 0.6931471805599453)),
+    ("lgamma", (-2.75, -2.25), (-0.1186299910, 0.5555015450)),
+    ("lgamma", (-2.5, -0.5), (-0.056243716497674, INF)),
+    ("digamma", (-2.75, -2.25), (-1.9590552650, 4.1585835647)),
+    ("bessel_i1e", (1.0, 3.0), (0.1968267133, 0.2190919749)),
+    ("bessel_i1e", (-50.0, 2.0), (-0.2190919749, 0.2190919749)),
+    ("asin", (0.5, 1.5), (0.5235987755982989, 1.5707963267948966)),
+]
+
+
+@pytest.mark.parametrize("model", [m for m in MODELS.values() if not m.excess], ids=lambda m: m.name)
+@pytest.mark.parametrize(("function", "interval", "true"), RANGES)
+def test_a_function_of_an_interval_has_the_range_of_the_function(function, interval, true, model):
+    made = of_interval(ops.Special(function), interval, model=model)
+    assert (float(made.lo[0]), float(made.hi[0])) == pytest.approx(true, rel=1e-8)
+    assert bool(made.nan[0]) == (function == "asin")
+
+
+@pytest.mark.parametrize(
+    ("function", "order", "interval", "true"),
+    [
+        ("polygamma", (0.0, 0.0), (-2.75, -2.25), (-1.9590552650, 4.1585835647)),
+        ("polygamma", (1.0, 1.0), (2.0, 3.0), (0.3949340668, 0.6449340668)),
+        ("polygamma", (1.0, 1.0), (-0.75, -0.25), (8.9330310926, 18.9751069323)),
+        ("zeta", (2.0, 2.0), (2.0, 3.0), (0.3949340668, 0.6449340668)),
+        ("zeta", (2.0, 3.0), (1.0, 1.0), (1.2020569032, 1.6449340668)),
+        ("zeta", (3.0, 3.0), (-0.75, -0.25), (-61.3486833918, 62.2934995984)),
+    ],
+)
+def test_polygamma_and_zeta_between_poles_have_the_range_of_the_function(function, order, interval, true):
+    made = of_interval(ops.Special2(function), order, interval)
+    assert made.decided.all()
+    assert (float(made.lo[0]), float(made.hi[0])) == pytest.approx(true, rel=1e-6)
+
+
+def test_over_a_pole_nothing_is_known_but_of_the_logarithm_of_gamma():
+    for op in (ops.Special("tan"), ops.Special("digamma")):
+        made = of_interval(op, (-1.75, 1.75))
+        assert held(made, 1e30, -1e30, INF, NAN) == [True] * 4
+    made = of_interval(ops.Special("lgamma"), (-1.75, 1.75))
+    assert held(made, 1e300, INF, -0.12, -0.13, NAN) == [True, True, True, False, False]
+
+
+def test_a_limit_that_is_zero_has_either_sign_of_intervals_too():
+    for function in ("erfc", "bessel_i1e"):
+        assert held(of_interval(ops.Special(function), (3.0, INF)), 0.0, -0.0, NAN) == [True, True, False]
