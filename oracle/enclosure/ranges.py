@@ -134,7 +134,7 @@ def of_two(function: str, x: Interval, y: Interval, wide: Any) -> tuple[Array, A
     known = reached & (single | (finite & between))
     ends = []
     for a, b, use in ((x.lo, y.lo, known), (x.hi, y.hi, known & ~single)):
-        ends.append(true_values_of_two(function, *(np.where(use, v, np.nan) for v in (a, b)), wide))
+        ends.append(true_values_of_two(function, np.where(use, a, np.nan), np.where(use, b, np.nan), wide))
     low, high = (np.array(f(*ends)) for f in (np.fmin, np.fmax))
     order_of = np.where(known & ~single & (y.hi < 0) & (x.lo == np.floor(x.lo)), x.lo, np.nan)
     for index in np.argwhere(np.mod(order_of, 2) == (function == "polygamma")):

@@ -47,8 +47,8 @@ def _bounded(c: Context, function: str, x: Interval, low: Array, high: Array, na
         greatest = np.where(high <= 0, np.minimum(high + lost, 0), high + lost)
         lo = np.where(near, np.fmin(lo, c.format.greatest_at_or_below(least)), lo)
         hi = np.where(near, np.fmax(hi, c.format.least_at_or_above(greatest)), hi)
-    least, greatest = _RANGE.get(function, (-np.inf, np.inf))  # which nothing that is lost on the way leaves
-    lo, hi = np.where(none, lo, np.fmax(lo, least)), np.where(none, hi, np.fmin(hi, greatest))
+    lowest, highest = _RANGE.get(function, (-np.inf, np.inf))  # which nothing that is lost on the way leaves
+    lo, hi = np.where(none, lo, np.fmax(lo, lowest)), np.where(none, hi, np.fmin(hi, highest))
     limit = np.isinf(low) & (low == high)
     lo, hi = np.where(limit, low, lo).astype(float), np.where(limit, high, hi).astype(float)
     odd = function not in ("acos", "erfc", "cosh", "acosh", "lgamma", "digamma")
