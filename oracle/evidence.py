@@ -2,7 +2,7 @@
 
 The module runs on the interpreter as it is, and as its *twins*, in which floats have another width (`stablehlo.twin`): F64 in
 place of the narrower ones, F32 in place of F64. How far they are apart tells how much of the result rounding decides (by a
-twin of F32, in proportion to the units of the two). It runs once more with each denormal argument as a zero, since platforms flush. An answer may be off by `SPAN` times that, and by
+twin of F32, in proportion to the units of the two). It runs once more with each subnormal argument as a zero, since platforms flush. An answer may be off by `SPAN` times that, and by
 `ULPS` units in the last place, or flushed; integers and truth values must have the same bits, where they agree. This proves nothing: it is
 reported as `evidence: interpreter`, and counted as decided nowhere.
 """
@@ -96,7 +96,7 @@ class Evidence:
 
 
 def _flushed(x: Array) -> Array:
-    """An argument with each denormal as the zero of its sign; `x` itself if it has none."""
+    """An argument with each subnormal as the zero of its sign; `x` itself if it has none."""
     dtype = DType.of(x)
     if dtype.is_complex:
         parts = np.ascontiguousarray(x).reshape(-1).view(dtype.real.numpy)

@@ -22,8 +22,8 @@ def ordinals(x: NDArray[Any]) -> NDArray[np.int64]:
     return np.where(bits < 0, sign - bits, bits).reshape(x.shape)
 
 
-def without_denormals(x: NDArray[Any]) -> NDArray[Any]:
-    """Denormals as zeros."""
+def without_subnormals(x: NDArray[Any]) -> NDArray[Any]:
+    """Subnormals as zeros."""
     return np.where(np.abs(x) < DType.of(x).finfo.smallest_normal, x.dtype.type(0), x)
 
 
@@ -38,7 +38,7 @@ def spacing_at(size: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[np.float64]:
 def ulp_distance(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
     """How many values lie between the elements of `a` and `b` (float64; exact up to 2**53); NaN where either is not finite.
 
-    Denormals count as zeros and the normal numbers as one gapless line: a flushed result is not millions of ULPs away.
+    Subnormals count as zeros and the normal numbers as one gapless line: a flushed result is not millions of ULPs away.
     Complex numbers are as far apart as the modulus of their difference, in ULPs of the larger modulus.
     """
     if a.dtype.kind == "c":
@@ -51,7 +51,7 @@ def ulp_distance(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
     skipped = ordinals(np.asarray(DType.of(a).finfo.smallest_normal, a.dtype)) - 1
 
     def position(x: NDArray[Any]) -> NDArray[np.int64]:
-        place = ordinals(without_denormals(np.where(finite, x, x.dtype.type(0))))
+        place = ordinals(without_subnormals(np.where(finite, x, x.dtype.type(0))))
         return np.asarray(place - np.sign(place) * skipped)
 
     return np.where(finite, steps(position(a), position(b)), np.nan)

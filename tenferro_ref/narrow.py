@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from tenferro_ref.dtype import DType
 
-#: float8_e8m0fnu has powers of two only: no sign, no zero, and its least value is no multiple of a denormal.
+#: float8_e8m0fnu has powers of two only: no sign, no zero, and its least value is no multiple of a subnormal.
 _POWERS_ONLY = DType.F8E8M0FNU
 
 
 def spacing(dtype: DType, v: NDArray[Any]) -> NDArray[np.float64]:
-    """The distance of neighbouring values of a format at the magnitude of each finite `v`; that of its denormals below."""
+    """The distance of neighbouring values of a format at the magnitude of each finite `v`; that of its subnormals below."""
     info = dtype.finfo
     fraction, exponent = np.frexp(np.asarray(v, np.float64))
     binade = np.where(fraction == 0, int(info.minexp), exponent - 1)  # of zero, frexp says 0

@@ -67,7 +67,7 @@ def has(case: Case, op: type[Op], dtype: DType) -> bool:
 def off_by(case: Case, op: type[Op], dtype: DType, ulps: int, rng: np.random.Generator) -> list[Array]:
     """Outputs of the native kernels where results of `op` and `dtype` are `ulps` floats up or down.
 
-    Infinities, zeros and denormals stay.
+    Infinities, zeros and subnormals stay.
     """
     program = case.program
     values = dict(zip(program.input_slots, case.inputs, strict=True))

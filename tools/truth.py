@@ -66,7 +66,7 @@ class _Arb:
         size = abs(x).upper()
         if not size < f.top_binade:
             return None
-        tiny = 2 * f.min_normal if self.model.flush else f.least_denormal
+        tiny = 2 * f.min_normal if self.model.flush else f.least_subnormal
         ulp = float(f.ulp(np.asarray(float(size))))
         return x + self.arb(0, 1) * (self.arb(ulps * ulp + tiny) + slack)
 
@@ -114,7 +114,7 @@ class _Arb:
             return None
         if direction in (CompareDir.Gt, CompareDir.Ge):
             x, y = y, x
-        if self.model.flush:  # a denormal may be read as zero
+        if self.model.flush:  # a subnormal may be read as zero
             return True if x < y and direction is not CompareDir.Eq and abs(y - x) > 1e-37 else None
         if direction is CompareDir.Eq:
             return None if x.overlaps(y) and not (x.is_exact() and y.is_exact()) else bool(x == y)
@@ -272,7 +272,7 @@ def _einsum(a: _Arb, op: ops.Extension, dtype: DType, x: Sequence[Array]) -> Arr
     """
     equation = einsum.parse(op)
     extent = einsum.extents(op, equation, [v.shape for v in x])
-    tiny = FORMATS[dtype].min_normal if a.model.flush else FORMATS[dtype].least_denormal
+    tiny = FORMATS[dtype].min_normal if a.model.flush else FORMATS[dtype].least_subnormal
     summed = sorted(equation.summed)
     count = prod(extent[label] for label in summed)
     reach = [sum((abs(v).upper() for v in m.reshape(-1) if v is not None), a.arb(0)) for m in x]

@@ -78,7 +78,7 @@ _CASES: list[tuple[str, str, tuple[Any, ...], Build]] = [
     ("pad-to-match", "other extents and the dtype are those of the data", (_f64(2, 3), np.zeros((4, 9), np.float32)),
      lambda b, x, y: b.apply(ops.PadToMatch(0), x, y)),
     ("complex", "no conjugation in a dot; the modulus is real", (np.array([1 + 2j, 3j]),), lambda b, x: [x @ x, abs(x), tn.conj(x), x == x]),
-    ("denormals", "kept", (np.array([5e-324, 2.0**-1023, -(2.0**-1060)]),), lambda b, x: [x + x, x * 0.5, x * 2.0**900]),
+    ("subnormals", "kept", (np.array([5e-324, 2.0**-1023, -(2.0**-1060)]),), lambda b, x: [x + x, x * 0.5, x * 2.0**900]),
     ("f32-rounding", "one rounding an op", (np.array([1, 2**24, 0.1], np.float32), np.array([2**-24, 1, 3], np.float32)),
      lambda b, x, y: [x + y, x * y, x / y]),
 ]  # fmt: skip

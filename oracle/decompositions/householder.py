@@ -41,7 +41,7 @@ def _rank_revealing(
     if is_permutation(order):
         yield from qr(s, [a[:, order]], [q, r], gauge=gauge)
     threshold = max(atol, rtol * size[:1].sum())
-    # a denormal number may be read as 0
+    # a subnormal number may be read as 0
     bounds = threshold * (1 + 4 * s.unit) + s.tiny, threshold * (1 - 4 * s.unit)
     ranks = [np.cumprod(size > bound).sum() for bound in bounds]
     yield Check("rank", float(not min(ranks) <= rank <= max(ranks)), 0.0)

@@ -64,7 +64,7 @@ def gamma(ku: float) -> float:
 def scale_of(x: Matrix, flushes: bool) -> Scale:
     """The bounds of the dtype of a matrix, before it is made wider."""
     f = FORMATS[DType.of(x).real]
-    lost = f.min_normal if flushes else f.least_denormal
+    lost = f.min_normal if flushes else f.least_subnormal
     return Scale(f.unit, x.dtype.kind == "c", f.min_normal, lost, f.wide_unit)
 
 
@@ -124,7 +124,7 @@ def orthogonal(s: Scale, name: str, q: Matrix, bound: float) -> Check:
 
 
 def descending(s: Scale, x: Matrix) -> Check:
-    """Denormal numbers may be compared as zeros."""
+    """Subnormal numbers may be compared as zeros."""
     return Check("order", float(np.maximum(np.diff(x), 0).max(initial=0.0)), s.tiny)
 
 

@@ -242,7 +242,7 @@ def _compare(op: ops.Compare, c: Context, x: Interval, y: Interval) -> Interval:
         can, must = x.lo < y.hi, x.hi < y.lo
     else:
         can, must = x.lo <= y.hi, x.hi <= y.lo
-    if x is y and x.dtype.is_float:  # one value, read twice; of a denormal one reading may be zero
+    if x is y and x.dtype.is_float:  # one value, read twice; of a subnormal one reading may be zero
         least = flush.zero_below(c.model, FORMATS[x.dtype])
         steady = (x.lo >= least) | (x.hi <= -least) | (least == 0)
         if op.dir in (CompareDir.Lt, CompareDir.Gt):

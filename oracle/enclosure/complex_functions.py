@@ -267,9 +267,9 @@ def _log(op: Op, c: Context, x: Enclosure) -> Enclosure:
 
 
 def _logarithm_of_rounded(c: Context, z: Ball) -> Ball:
-    """Where denormals may be flushed, with a denormal modulus that is rounded, to a multiple of the least."""
+    """Where subnormals may be flushed, with a subnormal modulus that is rounded, to a multiple of the least."""
     rounded = (z.size < 2 * c.zero_below) & (z.mid.real != 0) & (z.mid.imag != 0)
-    return logarithm(Ball(z.mid, np.where(rounded, z.rad + c.format.least_denormal / 2, z.rad), z.ok))
+    return logarithm(Ball(z.mid, np.where(rounded, z.rad + c.format.least_subnormal / 2, z.rad), z.ok))
 
 
 @COMPLEX.row(ops.Sqrt)

@@ -313,7 +313,7 @@ def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     rad = (n.rad + modulus * d.rad) / least * (1 + 8 * f.wide_unit)
     units = approximations.units(c, RECIPROCAL if reciprocals.taken(c, shared(y, x)) else QUOTIENT)
     size = modulus + rad
-    rounded = f.gamma(units) * size + 8 * lost / least + above * f.least_denormal
+    rounded = f.gamma(units) * size + 8 * lost / least + above * f.least_subnormal
     rounded = rounded + np.where(below < f.max / 1.5, 0, size)
     result = _far_quotient(enclosed(c, 0.0, Ball(quotient, rad + rounded, ok)), x, y)
     lost_in = spoiled(f, x, y)

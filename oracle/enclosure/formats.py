@@ -28,8 +28,8 @@ class Format:
 
     Attributes
     ----------
-    max, top_binade, min_normal, least_denormal, unit
-        Largest finite value, the power of two below it, smallest normal and denormal value, half the spacing at 1.
+    max, top_binade, min_normal, least_subnormal, unit
+        Largest finite value, the power of two below it, smallest normal and subnormal value, half the spacing at 1.
     overflow
         Smallest magnitude that rounds to infinity (wide).
     slack
@@ -45,7 +45,7 @@ class Format:
     max: float
     top_binade: float
     min_normal: float
-    least_denormal: float
+    least_subnormal: float
     unit: float
     overflow: Any
     slack: float

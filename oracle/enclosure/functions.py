@@ -33,9 +33,9 @@ def budgeted(
     # upper bounds with their signs changed, so that one call does for both
     ends = np.array((low, -high))
     out = outward(f, ulps + f.slack, ends, single=one)
-    # the sign of the true value is kept, and a zero is exact; so is an underflow far below the least denormal: a bound in
+    # the sign of the true value is kept, and a zero is exact; so is an underflow far below the least subnormal: a bound in
     # ULPs alone would leave it open
-    gone = -f.wide(f.least_denormal) / 4
+    gone = -f.wide(f.least_subnormal) / 4
     nothing = (out < 0) & (ends > gone)
     if np.count_nonzero(nothing):
         out = np.where(nothing, 0, out)

@@ -18,7 +18,7 @@ BUDGETS_FILE = Path(__file__).with_name("budgets.toml")
 
 #: What a model permits where its field of that name is true.
 FREEDOMS = {
-    "flush": "A denormal operand or result may be read or written as the zero of its sign.",
+    "flush": "A subnormal operand or result may be read or written as the zero of its sign.",
     "contract": "A product may go unrounded into an addition (FMA).",
     "reciprocal": "Division by a value that many elements share may be multiplication by its rounded reciprocal.",
     "gather": "Factors of a chain of products, quotients and roots may be grouped otherwise.",

@@ -275,7 +275,7 @@ def _to_power(c: Context, x: Interval) -> Interval:
     f = c.format
     low, high = (v if x.dtype.is_float else sticky(v) for v in (x.lo, x.hi))
     flushed = low < flush.zero_below(c.model, FORMATS[DType.F32])
-    lo = f.nearest(np.where((low > 0) | (high <= 0), low, f.least_denormal))
+    lo = f.nearest(np.where((low > 0) | (high <= 0), low, f.least_subnormal))
     hi = f.nearest(high)
     beyond = np.isnan(hi)
     nan = x.nan | (low <= 0) | flushed | beyond

@@ -1,7 +1,7 @@
 """Operands that are on either side of a gap: each side is enclosed for itself, by ops with a pole at zero and by those that scale.
 
-A denormal that may be flushed is one of two numbers (`freedoms.flush`). Of both at once a logarithm is anything from minus infinity
-to that of the denormal; of each it is one value. Products, quotients, roots and signs of both are two values likewise.
+A subnormal that may be flushed is one of two numbers (`freedoms.flush`). Of both at once a logarithm is anything from minus infinity
+to that of the subnormal; of each it is one value. Products, quotients, roots and signs of both are two values likewise.
 So are the quotient by a zero of either sign, and the angle of a point beside one: an operand whose sign is open has two sides, too.
 """
 
@@ -61,7 +61,7 @@ def _of_sides(x: Enclosure, gaps: bool, signs: bool) -> list[Enclosure]:
 
 
 def gapped(c: Context, made: Interval, below: Array, above: Array) -> Interval:
-    """A result of which nothing is between two numbers, but for zero, which a denormal beside the gap may be flushed to."""
+    """A result of which nothing is between two numbers, but for zero, which a subnormal beside the gap may be flushed to."""
     least = c.zero_below
     none = ~(below < above) | ((below < 0) & (above > 0) & ((below >= -least) | (above <= least)))
     if none.all():

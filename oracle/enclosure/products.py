@@ -55,9 +55,9 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
     wild = (p.over | endless) & ~zeros
     none = x.empty.any(-1) | (zeros & endless)
     low, high = _extremes(f, lo, hi)
-    # what underflows is off by a denormal, which later factors enlarge, or is flushed: then all of the product is zero
+    # what underflows is off by a subnormal, which later factors enlarge, or is flushed: then all of the product is zero
     most = np.maximum(large, 1).prod(-1)
-    lost = np.where(p.under & ~wild, 2 * n * f.least_denormal * most, 0.0).astype(f.wide)
+    lost = np.where(p.under & ~wild, 2 * n * f.least_subnormal * most, 0.0).astype(f.wide)
     gone = p.under & ~wild & (c.zero_below > 0)
     down, up = (np.where(gone, end, v) for v, end in ((low, np.fmin(low, 0)), (high, np.fmax(high, 0))))
     raw_down, raw_up = _slipped(p.slip, down, up)
@@ -134,7 +134,7 @@ def _nested(c: Context, made: Interval, x: Interval) -> Interval:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Partial:
     """Of partial products of finite factors: the factor that roundings may move them by, whether one may overflow, may be
-    denormal (or lost), may be zero."""
+    subnormal (or lost), may be zero."""
 
     slip: Array
     over: Array
@@ -146,7 +146,7 @@ def _partial(c: Context, large: Array, small: Array, is_exact: Array) -> _Partia
     """Partial products of factors of at most, and at least, these magnitudes.
 
     They reach at most the product of the factors above 1, and at least that of those below. A rounding makes no more than a
-    third less of a denormal, unless it is half the least one: that is zero.
+    third less of a subnormal, unless it is half the least one: that is zero.
     """
     f, n = c.format, large.shape[-1]
     most, least = np.maximum(large, 1).prod(-1), np.minimum(small, 1).prod(-1)
@@ -157,7 +157,7 @@ def _partial(c: Context, large: Array, small: Array, is_exact: Array) -> _Partia
     under = (least < f.min_normal * reach) | (least <= c.zero_below * reach)
     slip = np.where(is_exact & ~under, 1, rounded)
     over = most * np.where(grows, slip, 1) >= f.overflow
-    vanishing = under & ((c.zero_below > 0) | (shrinks & (least <= f.least_denormal * f.wide(1.5) ** n)))
+    vanishing = under & ((c.zero_below > 0) | (shrinks & (least <= f.least_subnormal * f.wide(1.5) ** n)))
     return _Partial(slip, over, under, vanishing)
 
 

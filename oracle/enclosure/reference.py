@@ -81,7 +81,7 @@ def _bitcast(op: ops.Bitcast, c: Context, x: Interval) -> Interval:
         bits = x.lo.astype(np.uint64)
     if c.dtype.is_float:
         array = (bits & np.uint64(2**c.dtype.bits - 1)).astype(f"u{c.dtype.itemsize}").view(c.dtype.numpy)
-        made = flush.of_known(c.model, real_point(array))  # bits of a denormal, which who reads it may flush
+        made = flush.of_known(c.model, real_point(array))  # bits of a subnormal, which who reads it may flush
         assert isinstance(made, Interval)
         if known.all():
             return made
@@ -137,9 +137,9 @@ def _reduce_precision(op: ops.ReducePrecision, c: Context, x: Interval) -> Inter
 
     info = c.dtype.finfo
     least_exponent = 2 - 2 ** (op.exponent_bits - 1)
-    # where no bit of the exponent goes, denormals are rounded as all others are
-    denormals = op.exponent_bits >= c.dtype.bits - 1 - int(info.nmant)
-    if denormals and op.mantissa_bits >= int(info.nmant):
+    # where no bit of the exponent goes, subnormals are rounded as all others are
+    subnormals = op.exponent_bits >= c.dtype.bits - 1 - int(info.nmant)
+    if subnormals and op.mantissa_bits >= int(info.nmant):
         return x  # it drops nothing, and is left out
     # a format with more exponents than the operand's has larger values, which the operand's has not
     largest = min(np.ldexp(2 - 2.0**-op.mantissa_bits, 2 ** (op.exponent_bits - 1) - 1), c.format.max)
@@ -154,7 +154,7 @@ def _reduce_precision(op: ops.ReducePrecision, c: Context, x: Interval) -> Inter
         if not op.mantissa_bits:
             near = np.where(np.abs(wide) == 1.5 * step, np.ldexp(step, 1 - exponent % 2), near)
         near = np.where(np.abs(near) > largest, np.inf, near)
-        if not denormals:
+        if not subnormals:
             near = np.where(np.abs(near) < 2.0**least_exponent, 0, near)
         return np.where(np.isfinite(v), np.copysign(near, wide), v).astype(np.float64)
 

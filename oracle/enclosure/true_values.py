@@ -98,7 +98,7 @@ def true_values(function: str, x: Array, wide: Any) -> Array:
 def true_range(function: str, x: Array, dtype: DType) -> tuple[Array, Array]:
     """Least and greatest true value at each element, and at its neighbours if the function's argument may be off by an ULP.
 
-    What is first computed of a denormal, as `sin(pi * x)` within `lgamma`, is rounded to a multiple of the least number. An exponential
+    What is first computed of a subnormal, as `sin(pi * x)` within `lgamma`, is rounded to a multiple of the least number. An exponential
     within a function grows with the error of its own argument: a formula by `exp(x + log(1/2))`, `exp(-x * x)` or `log1p(-x * x)` loses an
     ULP of x, which is hundreds of the result far out.
     """

@@ -1,7 +1,7 @@
 """`DIFFERENCES`: where another implementation gives something else than the engine (SEMANTICS 7.5), each with an example.
 
 Rounding, flushing and the order of a sum are inside the enclosures; here stands what gives another *kind* of value (NaN,
-an infinity, a signed zero, zero for a denormal), and what is outside its enclosure. A row that its example no longer shows
+an infinity, a signed zero, zero for a subnormal), and what is outside its enclosure. A row that its example no longer shows
 fails, and so does a difference without a row.
 """
 
@@ -52,8 +52,8 @@ def _parts(x: Array) -> tuple[Array, ...]:
     return (x.real, x.imag) if np.iscomplexobj(x) else (x,)
 
 
-def denormal(x: Array) -> Array:
-    """Elements with a denormal part."""
+def subnormal(x: Array) -> Array:
+    """Elements with a subnormal part."""
     if x.dtype.kind not in "fc":
         return np.zeros(x.shape, bool)
     parts = _parts(x)
@@ -61,8 +61,8 @@ def denormal(x: Array) -> Array:
 
 
 def _flushed(operands: Sequence[Array], native: Array, other: Array) -> Array:
-    beside = [denormal(x) for x in operands if x.shape in ((), native.shape)]
-    return reduce(np.logical_or, beside, denormal(native))
+    beside = [subnormal(x) for x in operands if x.shape in ((), native.shape)]
+    return reduce(np.logical_or, beside, subnormal(native))
 
 
 def _both_zero(operands: Sequence[Array], native: Array, other: Array) -> Array:
@@ -81,7 +81,7 @@ def _close(eps: float) -> Callable[[Sequence[Array], Array, Array], Array]:
 
 DIFFERENCES: tuple[Difference, ...] = (
     Difference(
-        "XLA:CPU reads and writes denormals as zeros of their sign",
+        "XLA:CPU reads and writes subnormals as zeros of their sign",
         None, FLOAT | COMPLEX, ("jax",), _flushed, (ops.Multiply(), (np.array([1e-308]), np.array([0.5]))),
     ),
     Difference(

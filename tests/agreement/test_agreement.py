@@ -20,7 +20,7 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import DEFAULT_POLICY, OPS, Op, Policy
 from tenferro_ref.tensor import Array, same_bits
-from tests.agreement.differences import DIFFERENCES, Difference, denormal
+from tests.agreement.differences import DIFFERENCES, Difference, subnormal
 from tests.known import Example
 from tests.libraries import executor_or_skip
 from tests.op_examples import EXAMPLES, PAIRS, examples, program_of
@@ -35,11 +35,11 @@ def case_of(examples: Sequence[Example], policy: Policy) -> Case:
 
 
 def kinds(x: Array) -> Array:
-    """NaN, each infinity, each zero, denormal, or none of these, for real floats; all alike for others."""
+    """NaN, each infinity, each zero, subnormal, or none of these, for real floats; all alike for others."""
     if x.dtype.kind != "f":
         return np.zeros(x.shape, int)
     zero = np.where(np.signbit(x), 4, 5)
-    special = [np.isnan(x), x == np.inf, x == -np.inf, x == 0, denormal(x)]
+    special = [np.isnan(x), x == np.inf, x == -np.inf, x == 0, subnormal(x)]
     return np.select(special, [1, 2, 3, zero, 6], 0)
 
 

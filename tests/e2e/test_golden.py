@@ -91,7 +91,7 @@ def entry_of(folder: Path) -> object:
 
 
 def test_other_bits_pass_inside_the_enclosure_and_fail_outside(copy: Path) -> None:
-    folder = one(copy, "-denormals")
+    folder = one(copy, "-subnormals")
     outputs = load_npz(folder / "outputs.npz", "out")
     enclosures = load_enclosures(folder / "enclosure.npz", outputs)
     assert all(e.contains(o).all() for e, o in zip(enclosures, outputs, strict=True))

@@ -42,7 +42,7 @@ def fused(x: Array, y: Array, z: Array) -> Array:
 
 
 def read(x: Array) -> list[Array]:
-    """As a platform may read it: as it is, and denormals as zeros of their sign."""
+    """As a platform may read it: as it is, and subnormals as zeros of their sign."""
     small = np.abs(x) < np.finfo(x.dtype).smallest_normal
     return [x, np.where(small, np.copysign(x.dtype.type(0), x), x)]
 

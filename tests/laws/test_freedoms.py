@@ -172,7 +172,7 @@ def quotients(kind: Any) -> Iterator[Freedom]:
     yield freedom("x / c", lambda a: over(a, c), (x,), [x / c, x * (one / c)])
     yield freedom("x / s, shared", lambda a, s: a / s, (x, np.asarray(c)), [x / c, x * (one / c)])
     large = np.array([np.finfo(kind).max], kind)
-    yield freedom("x / c, 1 / c a denormal", lambda a: over(a, large[0]), (large,), [large / large])
+    yield freedom("x / c, 1 / c a subnormal", lambda a: over(a, large[0]), (large,), [large / large])
     root = np.sqrt(large)
     yield freedom(
         "(x / y) / z, y z overflows", over, (large, 2 * root, 2 * root), [(large / (2 * root)) / (2 * root)], 1.0
@@ -198,7 +198,7 @@ def quotients(kind: Any) -> Iterator[Freedom]:
 
 
 def flushing(kind: Any) -> Iterator[Freedom]:
-    """Denormals may be zeros of their sign: operands, and results that were tiny before they were rounded."""
+    """Subnormals may be zeros of their sign: operands, and results that were tiny before they were rounded."""
     info = np.finfo(kind)
     tiny, least = info.smallest_normal, info.smallest_subnormal
     values = np.array([0.0, -0.0, least, -least, tiny / 2, -tiny / 2, tiny - least, tiny, -tiny, tiny + least, 2 * tiny, 1],
@@ -207,7 +207,7 @@ def flushing(kind: Any) -> Iterator[Freedom]:
     alike = (np.abs(x) < tiny) & (np.abs(y) < tiny)
     for op, f in ((ops.Add(), operator.add), (ops.Multiply(), operator.mul)):
         results = [r for a, b in itertools.product(read(x), read(y)) for r in written(f(a, b))]
-        yield freedom(f"{op.name} of denormals", lambda a, b, op=op: apply(op, a, b), (x, y), results)
+        yield freedom(f"{op.name} of subnormals", lambda a, b, op=op: apply(op, a, b), (x, y), results)
     for op, reduce, f in ((ops.Maximum(), ops.ReduceMax, np.maximum), (ops.Minimum(), ops.ReduceMin, np.minimum)):
         pairs = [f(a, b) for a, b in itertools.product(read(x), read(y))]
         results = [r for p in pairs for r in read(p)]  # of two that are read as zeros either may be taken
@@ -216,8 +216,8 @@ def flushing(kind: Any) -> Iterator[Freedom]:
             (lambda a, op=reduce: apply(op((0,)), a), (rows(x, y),), pairs),
         ):
             taken = [np.where(alike, v, may[0]) for p in (x, y) for v in read(p)]
-            yield freedom(f"{op.name} of denormals", trace, inputs, [*may, *taken], zeros=True)
-    yield freedom("denormals, negated", lambda a: -a, (values,), [-v for v in read(values)], zeros=True)
+            yield freedom(f"{op.name} of subnormals", trace, inputs, [*may, *taken], zeros=True)
+    yield freedom("subnormals, negated", lambda a: -a, (values,), [-v for v in read(values)], zeros=True)
     # quotients by two that are tiny: a tie, and a fused sum knows on which side of it they are
     for top, addend in ((2 * tiny - least, least - 2 * tiny), (tiny + least, tiny + least)):
         a, b = np.array([top], kind), np.array([addend], kind)
@@ -339,7 +339,7 @@ def accumulators(kind: Any) -> Iterator[Freedom]:
                   (p, q, r, t), [np.asarray(np.inf, kind), fused(p[1], q[1], fused(r[1], t[1], first))])  # fmt: skip
     tiny = np.finfo(kind).smallest_normal * draw(kind, 45) / 4
     small, ones = rows(tiny, tiny[::-1]), np.ones((2, tiny.size), kind, order="F")
-    yield freedom("two denormals and an addend", trace, (small, ones, tiny), [
+    yield freedom("two subnormals and an addend", trace, (small, ones, tiny), [
         sum_ for s, t in itertools.product(read(small), read(tiny)) for way in ways(s, ones, t) for sum_ in written(way)
     ], 2.0 ** (np.finfo(kind).nmant + 4))  # fmt: skip
 

@@ -179,7 +179,7 @@ def test_a_value_equals_itself_and_its_square_is_not_negative(model: Model) -> N
     assert np.all(of_negative.lo > 0)
     assert np.all((wave.lo < 0) & (wave.hi > 0))
     assert np.all((square.lo == 0) & (square.hi == np.maximum(wave.lo**2, wave.hi**2)))
-    # of a wave that is a denormal one reading may be zero
+    # of a wave that is a subnormal one reading may be zero
     for way, result in zip([*CompareDir] * (1 if model.flush else 2), compared, strict=False):
         holds = way in (CompareDir.Eq, CompareDir.Le, CompareDir.Ge)
         assert np.all((result.lo == holds) & (result.hi == holds)), way

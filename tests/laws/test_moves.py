@@ -41,5 +41,5 @@ def test_moved_elements_are_known(op: type[Op], dtype: DType) -> None:
             for part, value in zip(e.parts, parts, strict=True):
                 nan = np.isnan(value) if part.dtype.is_float else np.zeros(e.shape, bool)
                 assert np.all(np.where(nan, part.empty, (part.lo == value) & (part.hi == value))), example
-            assert x.decided.all() or op is ops.Convert, example  # a denormal may be read as zero
+            assert x.decided.all() or op is ops.Convert, example  # a subnormal may be read as zero
             assert x.contains(result).all(), example

@@ -94,7 +94,7 @@ SMALL = """func.func @main(%a: tensor<3xf32>) -> (tensor<3xi1>, tensor<3xf32>) {
 
 
 @pytest.mark.parametrize(("place", "passes"), [(0, True), (1, False), (2, False)])
-def test_what_follows_of_a_denormal_that_is_flushed_is_left_open(pool: Pool, place: int, passes: bool) -> None:
+def test_what_follows_of_a_subnormal_that_is_flushed_is_left_open(pool: Pool, place: int, passes: bool) -> None:
     a = np.array([1e-40, 1.0, -1.0], np.float32)
     held = evidence(pool, SMALL, a)
     outputs = [x.copy() for x in held.interpreter.run_source(held.source, [a]).outputs]

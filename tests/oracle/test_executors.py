@@ -76,7 +76,7 @@ def test_every_dtype_shape_and_bit_travels(pool: Pool, name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "kept"), [("interpreter", True), ("jax", False), ("jax-eager", False)])
-def test_denormals_are_why_the_models_differ(pool: Pool, name: str, kept: bool) -> None:
+def test_subnormals_are_why_the_models_differ(pool: Pool, name: str, kept: bool) -> None:
     executor = executor_or_skip(pool, name)
     b = GraphBuilder()
     case = Case.of(b.build(b.input("F64", (1,)) * 0.5), [np.array([3e-308])])

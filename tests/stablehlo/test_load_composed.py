@@ -36,7 +36,7 @@ def test_the_tangent_of_a_complex_number_has_the_limits_of_c() -> None:
     assert not made.contains(np.full(4, 7 + 7j, np.complex64)).any()
 
 
-def test_logistic_may_be_a_denormal_where_the_exponential_of_the_negated_argument_overflows() -> None:
+def test_logistic_may_be_a_subnormal_where_the_exponential_of_the_negated_argument_overflows() -> None:
     code = LOGISTIC.format("tensor<5xf32>")
     x = np.array([-103.972069, -89.0, 0.0, 89.0, 16.5], np.float32)
     loaded = load(code)

@@ -7,7 +7,7 @@ returns them as they are where the model does not permit it. Nothing outside thi
 (`test_enclosure_freedoms.py`).
 
 =================== ==============================================================================
-`flush`             denormals may be read or written as zeros
+`flush`             subnormals may be read or written as zeros
 `contraction`       a product may go unrounded into an addition (FMA)
 `reciprocals`       a quotient may be a product with the rounded reciprocal of its divisor
 `gathering`         factors of chains of products, quotients and roots may be grouped otherwise

@@ -1,15 +1,15 @@
-"""Flushing: a denormal operand or result may be read or written as the zero of its sign.
+"""Flushing: a subnormal operand or result may be read or written as the zero of its sign.
 
-*Bound.* Enclosures stay closed under flushing: beside each denormal that an input, a constant or a result may be, the
-zero of its sign is admitted at once, so that no rule has to think of denormal operands
+*Bound.* Enclosures stay closed under flushing: beside each subnormal that an input, a constant or a result may be, the
+zero of its sign is admitted at once, so that no rule has to think of subnormal operands
 (beside a known one nothing between the two). A result that was tiny
 *before* rounding is flushed although it rounds to the smallest normal number; where rounding took place, zero is
 admitted beside that number too.
 
-*Where more is to be said.* Of two denormals, both read as zeros, an extremum may be either. One value that is read
+*Where more is to be said.* Of two subnormals, both read as zeros, an extremum may be either. One value that is read
 twice by a comparison may be read as zero once. The terms of a sum and the factors of a product that are lost on the
-way are an absolute error of a denormal's worth each (`lost_below`), which without flushing is that of underflow: the
-least denormal.
+way are an absolute error of a subnormal's worth each (`lost_below`), which without flushing is that of underflow: the
+least subnormal.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def zero_below(model: Model, f: Format) -> float:
 
 def lost_below(model: Model, f: Format) -> float:
     """The magnitude below which a result may be lost."""
-    return f.min_normal if model.flush else f.least_denormal
+    return f.min_normal if model.flush else f.least_subnormal
 
 
-#: How many times what is lost by an underflow within a function may be in its result: where denormals are flushed at most 3.5 were seen (F32
+#: How many times what is lost by an underflow within a function may be in its result: where subnormals are flushed at most 3.5 were seen (F32
 #: zeta of jaxlib), of arguments and results up to e^40 above the smallest normal number. Where they are kept, half the least one is, but
 #: StableHLO's `erf` divides by 0.0143 then: at most 35 were seen.
 _LOST, _LOST_GRADUALLY = 7.0, 71.0
@@ -46,11 +46,11 @@ def lost_within_function(model: Model, f: Format) -> float:
 
 def lost_in_contraction(model: Model, f: Format) -> float:
     """How much may be lost of a product of a contraction, and of the sum with it: both may be flushed."""
-    return 2 * f.min_normal if model.flush else f.least_denormal
+    return 2 * f.min_normal if model.flush else f.least_subnormal
 
 
 def of_known(model: Model, x: Enclosure) -> Enclosure:
-    """An input or a constant: each denormal, or the zero of its sign, and nothing between the two."""
+    """An input or a constant: each subnormal, or the zero of its sign, and nothing between the two."""
     return each_part(_either, x) if model.flush else x
 
 
@@ -68,7 +68,7 @@ def of_result(model: Model, x: Interval, *, inexact: bool) -> Interval:
 
 
 def _admit(x: Interval, *, inexact: bool = False) -> Interval:
-    """Beside each denormal, the zero of its sign."""
+    """Beside each subnormal, the zero of its sign."""
     if not x.dtype.is_float:
         return x
     least = FORMATS[x.dtype].min_normal
@@ -84,7 +84,7 @@ def _admit(x: Interval, *, inexact: bool = False) -> Interval:
 
 
 def extremum(model: Model, f: Format, x: Interval, y: Interval, lo: Array, hi: Array) -> tuple[Array, Array]:
-    """Bounds of an extremum: of two denormals, either."""
+    """Bounds of an extremum: of two subnormals, either."""
     least = zero_below(model, f)
     both = (x.lo < least) & (x.hi > -least) & (y.lo < least) & (y.hi > -least)
     if not least or not both.any():
@@ -97,7 +97,7 @@ def extremum(model: Model, f: Format, x: Interval, y: Interval, lo: Array, hi: A
 
 
 def extremum_of_many(model: Model, f: Format, x: Interval, lo: Array, hi: Array) -> tuple[Array, Array]:
-    """Bounds of an extremum over the last axis: of several denormals, any."""
+    """Bounds of an extremum over the last axis: of several subnormals, any."""
     least = zero_below(model, f)
     if not least:
         return lo, hi

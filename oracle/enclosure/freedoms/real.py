@@ -116,7 +116,7 @@ def _measured(x: Enclosure) -> tuple[Array, Array]:
 
 def _holds(f: Format, size: Any, q: Any) -> Any:
     """Whether multiples of `q` up to `size` are numbers of the format; `size` may have been rounded down to the limit, so it has to be below it."""
-    return (size <= f.max) & (size < q / f.unit) & (q >= f.least_denormal)
+    return (size <= f.max) & (size < q / f.unit) & (q >= f.least_subnormal)
 
 
 def _exact_quotient(f: Format, x: Enclosure, y: Enclosure) -> Any:

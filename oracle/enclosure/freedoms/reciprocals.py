@@ -1,7 +1,7 @@
 """Reciprocals: division by a value that many elements share may be multiplication by its rounded reciprocal.
 
 *Bound.* A divisor that is constant, a broadcast, or smaller than the dividend (`bounds.shared`) may be inverted once;
-the hull is taken with `x (1 / y)`, rounded twice, at each end of y. A reciprocal that is denormal has too few bits,
+the hull is taken with `x (1 / y)`, rounded twice, at each end of y. A reciprocal that is subnormal has too few bits,
 or none where it is flushed, and one that overflows has none: what comes of these stays outside. Such a quotient is a
 product, and contracts as one.
 

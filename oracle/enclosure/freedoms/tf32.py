@@ -20,7 +20,7 @@ from oracle.enclosure.value import Interval
 from tenferro_ref.dtype import DType
 
 BITS = 11
-#: The exponent of the least denormal number.
+#: The exponent of the least subnormal number.
 LEAST = -126 - (BITS - 1)
 
 

@@ -172,7 +172,7 @@ def _bitcast(op: ops.Bitcast, x: Values) -> Values:
 
 
 def reduced(x: Values, exponent_bits: int, mantissa_bits: int, own: DType) -> Values:
-    """Floats rounded to nearest even in a format of fewer bits, denormals of that format as zeros, in their own dtype."""
+    """Floats rounded to nearest even in a format of fewer bits, subnormals of that format as zeros, in their own dtype."""
     info = own.finfo
     bits = x.view(f"u{x.dtype.itemsize}").astype(np.uint64)
     dropped = int(info.nmant) - mantissa_bits

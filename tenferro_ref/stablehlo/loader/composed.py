@@ -126,7 +126,7 @@ def round_nearest(x: Value, ties_to_even: bool) -> Value:
 def logistic(x: Value) -> Value:
     """In steps, each of which may be rounded, or the last one only: as XLA:CPU does of BF16, and of constants in F32.
 
-    Of F64 the second way is by the exponential of what is not positive, which does not overflow where the result is a denormal.
+    Of F64 the second way is by the exponential of what is not positive, which does not overflow where the result is a subnormal.
     """
     one, exp = full(x, 1), ops.Exp()
     steps = one / (one + x.builder.apply(exp, -x))

@@ -72,7 +72,7 @@ def _(b: Tracer, op: Operation, x: Value) -> Value:
 
 @ROWS.row("chlo.next_after")
 def _(b: Tracer, op: Operation, x: Value, y: Value) -> Value:
-    """One step on the line of ordinals; of a zero, the least denormal with the sign of `y`."""
+    """One step on the line of ordinals; of a zero, the least subnormal with the sign of `y`."""
     signed, unsigned = _integer(x.dtype, "int"), _integer(x.dtype, "uint")
     bits = b.apply(ops.Bitcast(signed), x)
     negative = bits < full(bits, 0)

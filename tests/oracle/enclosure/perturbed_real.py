@@ -1,6 +1,6 @@
 """A hostile implementation of real programs: every freedom that an arithmetic model grants is taken at random, element by element.
 
-Results move within their budgets, sums run in random trees, denormals are flushed, products go unrounded into additions,
+Results move within their budgets, sums run in random trees, subnormals are flushed, products go unrounded into additions,
 divisions are rewritten. What it gives must be inside the enclosure, always. It evaluates exactly (fractions) where rounding
 matters and shares nothing with the rules.
 """
@@ -190,7 +190,7 @@ class PerturbedReal:
         return self.fold(op.axes, x[0], lambda a, b: self.extremum(f, a, b))  # type: ignore[attr-defined]
 
     def extremum(self, f: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Either operand where both are zeros, or denormals under flushing."""
+        """Either operand where both are zeros, or subnormals under flushing."""
         r = f(a, b)
         if a.dtype.kind != "f":
             return np.asarray(r)

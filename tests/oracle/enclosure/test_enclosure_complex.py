@@ -286,7 +286,7 @@ def test_the_real_part_of_a_contraction_may_be_either_zero(dtype):
 
 @pytest.mark.parametrize("model", [IEEE, XLA])
 def test_a_power_of_which_the_reciprocal_overflows_is_open(model):
-    """(2^64 i)^-2 is -2^-128, a denormal of C32; 1 / (2^64 i)^2 is the reciprocal of an infinity."""
+    """(2^64 i)^-2 is -2^-128, a subnormal of C32; 1 / (2^64 i)^2 is the reciprocal of an infinity."""
     x, y = np.complex64([2.0**64 * 1j, 2.0**50 * 1j]), np.complex64([-2, -2])
     e = one(ops.Pow(), x, y, model=model)
     assert e.parts[0].nan.tolist() == [True, False]
@@ -300,7 +300,7 @@ def test_a_power_of_which_the_reciprocal_overflows_is_open(model):
     ids=["exp(-Im y arg x) underflows", "|x|^Re y overflows"],
 )
 def test_a_power_of_usual_size_whose_factors_are_not_is_open(x, y, outcome, model):
-    """|x|^Re y exp(-Im y arg x): 1e24 times 7e-40 in C32, where `xla` may flush the denormal; 2^128 times 2e-44."""
+    """|x|^Re y exp(-Im y arg x): 1e24 times 7e-40 in C32, where `xla` may flush the subnormal; 2^128 times 2e-44."""
     e = one(ops.Pow(), np.complex64([x]), np.complex64([y]), model=model)
     with np.errstate(all="ignore"):
         assert e.contains(np.complex64(np.complex128([x]) ** np.complex128([y]))).all()

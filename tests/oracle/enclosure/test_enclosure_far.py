@@ -95,9 +95,9 @@ def test_a_long_product_of_a_short_format_is_inside():
 
 
 @pytest.mark.parametrize("dtype", [DType.F16, DType.BF16, DType.F8E4M3FN, DType.F4E2M1FN], ids=str)
-def test_beside_zero_is_the_least_denormal_number(dtype):
+def test_beside_zero_is_the_least_subnormal_number(dtype):
     f = FORMATS[dtype]
-    least = np.array([f.least_denormal])
+    least = np.array([f.least_subnormal])
     assert (f.least_at_or_above(least / 4) == least).all()
     assert (f.greatest_at_or_below(-least / 4) == -least).all()
 
@@ -201,7 +201,7 @@ def test_what_underflows_beside_a_large_factor_is_not_exact():
 @pytest.mark.parametrize("model", [IEEE, XLA], ids=lambda m: m.name)
 @pytest.mark.parametrize("dtype", [DType.C32, DType.C64], ids=str)
 def test_a_complex_product_near_the_ends_of_the_range_is_decided(dtype, model):
-    """Moduli bound the real products and their sums; what underflows is off by denormal numbers."""
+    """Moduli bound the real products and their sums; what underflows is off by subnormal numbers."""
     f, rng = FORMATS[dtype.real], np.random.default_rng(5)
     for size in (f.max / 2, f.max**0.5, 1.0, f.min_normal, f.min_normal / 4):
         values = (np.exp(1j * rng.uniform(0, 7, 4)) * size**0.25).astype(dtype.numpy)

@@ -163,7 +163,7 @@ def test_between_two_powers_of_two_the_one_whose_exponent_is_even_is_nearest(val
 
 
 @pytest.mark.parametrize("bits", [22, 3, 1, 0])
-def test_denormals_are_rounded_where_no_bit_of_the_exponent_goes(bits: int) -> None:
+def test_subnormals_are_rounded_where_no_bit_of_the_exponent_goes(bits: int) -> None:
     x = np.array([5.877472e-39, 1.1754942e-38, 1e-45, -3e-39], np.float32)
     op = ops.ReducePrecision(8, bits)
     (seen,) = run_kernel(op, STABLEHLO, x)

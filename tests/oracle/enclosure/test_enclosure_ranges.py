@@ -23,7 +23,7 @@ def of_interval(op, *ends, dtype=DType.F64, model=IEEE):
 
 @pytest.mark.parametrize("model", [m for m in MODELS.values() if not m.excess], ids=lambda m: m.name)
 def test_what_is_lost_on_the_way_does_not_leave_the_range_of_the_function(model):
-    """A function in F16 loses a denormal's worth, but cosh stays at least 1 and the error function at most that."""
+    """A function in F16 loses a subnormal's worth, but cosh stays at least 1 and the error function at most that."""
     for function, x, outside in (("cosh", 0.001, 0.9995), ("erf", 4.0, 1.001), ("erfc", -4.0, 2.002)):
         made = of_interval(ops.Special(function), (x, x), dtype=DType.F16, model=model)
         assert made.contains(np.array([round(outside)], np.float16)).all()

@@ -173,7 +173,7 @@ def test_tanh_far_from_the_axis_may_lose_a_nan():
     assert e.decided.tolist() == [True, False]
 
 
-def test_the_logarithm_of_a_denormal_is_that_or_minus_infinity():
+def test_the_logarithm_of_a_subnormal_is_that_or_minus_infinity():
     """It may be flushed, and nothing lies between what comes of that."""
     values = [1e-40, -3e-42j, complex(0, 1e-45), complex(-1e-40, 0), 1e-40 + 1e-40j, 3e-45 - 1e-38j]
     z = complex_array(values, DType.C32)
@@ -199,7 +199,7 @@ def test_the_logarithm_of_a_denormal_is_that_or_minus_infinity():
     ids=str,
 )
 def test_at_a_pole_each_side_of_a_gap_is_enclosed_for_itself(op, dtype):
-    """A denormal may be flushed: the result is that of it or that of zero, and nothing between the two."""
+    """A subnormal may be flushed: the result is that of it or that of zero, and nothing between the two."""
     d = np.array([1e-38, 0.25], dtype.numpy)
     other = np.array([-0.5, -0.5] if op == ops.Pow() else [1, 1], dtype.numpy)
     operands = [d] if op.arity == 1 else [d, other] if op == ops.Pow() else [other, d]
@@ -219,7 +219,7 @@ def test_at_a_pole_each_side_of_a_gap_is_enclosed_for_itself(op, dtype):
 
 
 @pytest.mark.parametrize("dtype", [DType.F32, DType.F64, DType.F16], ids=str)
-def test_nothing_is_between_what_a_denormal_and_what_zero_scales_to(dtype):
+def test_nothing_is_between_what_a_subnormal_and_what_zero_scales_to(dtype):
     least = float(dtype.finfo.smallest_normal)
     d, scale = np.array([least / 4, least / 8], dtype.numpy), np.array([1 / least, -1 / least], dtype.numpy)
     b = GraphBuilder(policy=ops.STABLEHLO)
@@ -291,8 +291,8 @@ def test_the_exponent_of_a_number_that_is_known_nearly_is_known():
 
 
 @pytest.mark.parametrize(("bits", "dtype"), [(DType.I16, DType.BF16), (DType.I16, DType.F16), (DType.I32, DType.F32)])
-def test_the_bits_of_a_denormal_are_it_or_zero(bits: DType, dtype: DType) -> None:
-    """And so is what a factor makes of them, which need be no denormal any more."""
+def test_the_bits_of_a_subnormal_are_it_or_zero(bits: DType, dtype: DType) -> None:
+    """And so is what a factor makes of them, which need be no subnormal any more."""
     b = GraphBuilder(policy=ops.STABLEHLO)
     number, factor = b.apply(ops.Bitcast(dtype), b.input(bits, (1,))), b.input(dtype, (1,))
     program = b.build(number, b.apply(ops.Multiply(), number, factor))

@@ -317,7 +317,7 @@ def test_zeta_at_its_poles_and_far_out_is_what_implementations_give():
 
 @pytest.mark.parametrize("beside", [1e-40, 0.5])
 def test_digamma_at_its_poles_is_an_infinity_or_nan_whatever_else_is_in_the_array(beside):
-    """A denormal that may be flushed is an interval, so that not all arguments are points."""
+    """A subnormal that may be flushed is an interval, so that not all arguments are points."""
     b = GraphBuilder(policy=STABLEHLO)
     x = np.array([0.0, -1.0, -7.0, beside], np.float32)
     (made,) = enclose(b.build(b.apply(ops.Special("digamma"), b.input(DType.F32, x.shape))), [x], XLA)
