@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from oracle.enclosure import IEEE, enclose
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.errors import DTypeMismatch, FormatError, InvalidArgument, LoweringError, ShapeMismatch, TenferroError
 from tenferro_ref.isolation.engines import reader
@@ -81,3 +82,36 @@ def test_a_loop_is_not_unrolled_for_what_is_no_argument(inputs: Any, kind: type[
 def test_what_is_neither_text_nor_bytes_is_a_format_error(source: Any) -> None:
     with pytest.raises(FormatError):
         load(source)
+
+
+_REDUCE = """func.func @main(%x: tensor<{n}xf32>, %i: tensor<f32>) -> tensor<f32> {{
+  %minus = stablehlo.constant dense<-0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%x init: {init}) applies stablehlo.add across dimensions = [0] : (tensor<{n}xf32>, tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}}"""
+
+
+@pytest.mark.parametrize("init", ["%i", "%minus"])
+@pytest.mark.parametrize(
+    ("elements", "minus"), [([-0.0], True), ([-0.0] * 3, True), ([], True), ([1.0, -0.0], False), ([2.0, 3.0], False)]
+)
+def test_a_sum_from_minus_zero_may_be_minus_zero(elements: list[float], minus: bool, init: str) -> None:
+    """As StableHLO says: the engine's sums start from +0."""
+    loaded = load(_REDUCE.format(n=len(elements), init=init))
+    arguments = [np.array(elements, np.float32), np.float32(-0.0).reshape(())]
+    (total,) = enclose(loaded.program, loaded.inputs(arguments), IEEE)
+    assert total.contains(np.array(sum(elements, -0.0), np.float32))
+    assert bool(total.neg_zero) is minus
+
+
+def test_a_sum_from_plus_zero_is_plus_zero() -> None:
+    loaded = load(_REDUCE.format(n=2, init="%i"))
+    arguments = [np.array([-0.0, -0.0], np.float32), np.float32(0.0).reshape(())]
+    (total,) = enclose(loaded.program, loaded.inputs(arguments), IEEE)
+    assert total.contains(np.array(0.0, np.float32))
+
+
+def test_a_reduction_over_nothing_is_its_initial_value() -> None:
+    for init in (-0.0, 7.5):
+        (result,) = run(load(_REDUCE.format(n=0, init="%i")), np.zeros(0, np.float32), np.float32(init).reshape(()))
+        assert (float(result), bool(np.signbit(result))) == (init, bool(np.signbit(init)))

@@ -73,17 +73,24 @@ def _folded(
         name = {"and": "minimum", "or": "maximum"}[name]
     none = identity(name, x.dtype)
     same = [] if none is None else [np.asarray(none)]
-    if name == "add" and x.dtype is not DType.Bool:
-        same += [np.negative(zero) for zero in same]
+    reduced = b.apply(_REDUCE[name](axes), x)
     if any(init is b.array(value) for value in same):
-        return b.apply(_REDUCE[name](axes), x)
+        return reduced
+    if not prod(static(x)[a] for a in axes):
+        return spread(init, static(reduced))
+    if name == "add" and x.dtype is not DType.Bool and any(init is b.array(np.negative(zero)) for zero in same):
+        return b.apply(ops.Repeated("add", 1), reduced, _from_minus_zero(b, x, axes))
     bare = x if alone is None else alone.of(i, x, b.array(same[0]) if same else None)
     if name in ("add", "multiply"):
         return _seeded(b, op, name, x, bare, init, axes, alone)
-    reduced = b.apply(_REDUCE[name](axes), x)
     once = b.apply(bodies.OPS[name], spread(init, static(reduced)), reduced)
     never = b.apply(_REDUCE[name](axes), bare)
     return _left_open(b, name, once, never, init, x, axes, alone)
+
+
+def _from_minus_zero(b: Tracer, x: Value, axes: tuple[int, ...]) -> Value:
+    """The sum with -0 for a zero: it is that of terms that are all -0, where the engine's, which starts from +0, is +0."""
+    return -b.apply(ops.ReduceSum(axes), -x)
 
 
 def _left_open(
@@ -110,13 +117,13 @@ def _seeded(
     line, alone_line, last = last_axis(b, x, axes), last_axis(b, bare, axes), x.ndim - len(axes)
     shape, count = static(line)[:-1], static(line)[-1]
 
+    def of_terms(k: int, terms: Value = alone_line) -> Value:
+        return b.apply(ops.Concatenate(last), terms, spread(init, (*shape, k))) if k else terms
+
     def with_terms(k: int, terms: Value = alone_line) -> Value:
-        terms = b.apply(ops.Concatenate(last), terms, spread(init, (*shape, k))) if k else terms
-        return b.apply(_REDUCE[name]((last,)), terms)
+        return b.apply(_REDUCE[name]((last,)), of_terms(k, terms))
 
     once = with_terms(1, line)
-    if count == 0:
-        return once
     never, most = _where_there(with_terms(0), init, alone), count + 1
     repeated = ops.Repeated(name, most)
     if x.dtype.is_int:
@@ -125,8 +132,10 @@ def _seeded(
         return b.apply(repeated, once, never)
     if x.dtype.is_complex and name == "multiply" and count > 1:
         raise op.refusal("how often the initial value of a complex product enters is not said")
+    if name == "add":
+        return b.apply(repeated, once, never, with_terms(most), _from_minus_zero(b, of_terms(1, line), (last,)))
     # powers alternate in sign; without what is not one of the elements, an initial value may be the only one
-    ways = {most} if name == "add" else {2, count, most} if alone is None else {1, 2, count, most}
+    ways = {2, count, most} if alone is None else {1, 2, count, most}
     return b.apply(repeated, once, never, *map(with_terms, sorted(ways)))
 
 
