@@ -65,6 +65,8 @@ pytestmark = pytest.mark.once
 #: Programs of a campaign with the usual share of invalid ones by which every kind of error, and every fault, was due.
 KINDS_REACHED, FAULTS_REACHED = 32 * len(kinds(late=True)), 32 * len(faults(late=True))
 ONLY = ("invalid=1",)
+#: Programs of whole batches of 16, of which each has another fault until all were due.
+ALL = -(-len(faults(late=True)) // 16) * 16
 
 
 def invalid_of(plan: Plan, batches: int) -> list[Case]:
@@ -227,7 +229,7 @@ def wrong_axis(error: AxisOutOfBounds) -> Execution:
 
 
 ACCEPTING, MISNAMING = Seeded("accepting", accepts), Seeded("misnaming", wrong_axis)
-PLAN = Plan(seed=5, programs=176, batch=16, reduce_seconds=5.0, generate=ONLY)
+PLAN = Plan(seed=5, programs=ALL, batch=16, reduce_seconds=5.0, generate=ONLY)
 
 
 def selection(*more: Any) -> Selection:
@@ -296,10 +298,10 @@ def test_a_defect_in_a_rule_is_a_finding_and_no_end_of_the_campaign(monkeypatch:
 
 def test_they_count_as_programs_and_decide_nothing(campaign: Campaign, tmp_path: Path) -> None:
     totals = {t.executor: t for t in campaign.totals}
-    assert totals["native"].verdicts == {"pass": 176}
-    assert (totals["native"].elements, totals["native"].widths, totals["native"].due) == (0, (), 176)
+    assert totals["native"].verdicts == {"pass": ALL}
+    assert (totals["native"].elements, totals["native"].widths, totals["native"].due) == (0, (), ALL)
     assert campaign.cells == ()
-    assert sum(error.programs for error in campaign.errors) == campaign.programs == 176
+    assert sum(error.programs for error in campaign.errors) == campaign.programs == ALL
     assert {error.kind for error in campaign.errors} == {*kinds(late=True)}
     assert all(all(error.faults.values()) for error in campaign.errors)
     (tmp_path / "campaign.json").write_text(dumps(campaign))
@@ -308,9 +310,9 @@ def test_they_count_as_programs_and_decide_nothing(campaign: Campaign, tmp_path:
 
 def test_a_campaign_of_nothing_else_proves_something(campaign: Campaign) -> None:
     agreeing = replace(campaign, findings=(), totals=campaign.totals[:2])
-    assert vacuous(agreeing, Floor(176, executors=("native",))) == ()
+    assert vacuous(agreeing, Floor(ALL, executors=("native",))) == ()
     assert outcome(agreeing).kind == "agree"
-    silent = replace(agreeing, totals=tuple(replace(t, due=0, verdicts={"unsupported": 176}) for t in agreeing.totals))
+    silent = replace(agreeing, totals=tuple(replace(t, due=0, verdicts={"unsupported": ALL}) for t in agreeing.totals))
     assert outcome(silent).kind == "vacuous"
     assert vacuous(silent, Floor())
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 
 from fuzz.generate.config import DEFAULT, Config
-from fuzz.generate.faults import arguments, axes, graph, indexing, operands
+from fuzz.generate.faults import arguments, axes, extensions, graph, indexing, operands
 from fuzz.generate.faults.fault import Fault
 from tenferro_ref.ops import Extension
 
 FAULTS: tuple[Fault, ...] = (
-    *operands.FAULTS, *axes.FAULTS, *arguments.FAULTS, *graph.FAULTS, *indexing.FAULTS
+    *operands.FAULTS, *axes.FAULTS, *arguments.FAULTS, *graph.FAULTS, *indexing.FAULTS,
+    *extensions.FAULTS,
 )  # fmt: skip
 
 
