@@ -73,7 +73,7 @@ def conform(files: Sequence[Path], executors: Sequence[Executor], reader: Reader
             yield _outcome(pending.popleft())
     yield from map(_outcome, pending)
     for executor in foreign:
-        threads[executor.name].submit(executor.close)  # behind what it still runs
+        threads[executor.name].submit(executor.close)  # after what it still runs
         threads[executor.name].shutdown()
 
 

@@ -62,11 +62,12 @@ def signature(case: Case, answer: Answer, attribution: str) -> str:
     return f"{names} | {dtype} | {how_of(answer)} | {attribution}"
 
 
-#: An operation of a module, and the type of its starts if that is a narrow or unsigned one, or of the floats of less than eight
-#: bits that it converts.
+#: An operation of a module; of a slice the type of its starts, if that is narrow or unsigned; of a conversion the type of its operand,
+#: if that is a float of less than eight bits.
 _OPERATION = re.compile(
     r"\b(?:stablehlo|chlo)\.([a-z]\w*)"
-    r"(?:(?<=slice)[^\n]* tensor<(u?i(?:8|16)|ui(?:32|64))>\) ->|(?<=\.convert)[^\n]*\(tensor<(?:\d+x)*(f[46]E\w+)>\) ->)?"
+    r"(?:(?<=slice)[^\n]* tensor<(u?i(?:8|16)|ui(?:32|64))>\) ->"
+    r"|(?<=\.convert).(?:\(%[^)]*\))?[^\n(]*\(tensor<(?:\d+x)*(f[46]E\w+)>\) ->)?"
 )
 
 

@@ -27,7 +27,7 @@ _POLL = 0.05
 _STDERR_TAIL = 16_000
 #: How long a process that has closed its socket may take to end.
 _END_SECONDS = 10.0
-#: How long what a process that has ended wrote before is still read.
+#: Seconds for which the socket of a process that has ended is still read: an answer may be in it.
 _REST_SECONDS = 0.5
 
 

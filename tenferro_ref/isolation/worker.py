@@ -23,7 +23,7 @@ def main(descriptor: int, preload: str) -> None:
         module, function, argument = preload.split(":")
         getattr(importlib.import_module(module), function)(argument)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the harness' business
-    os.set_inheritable(descriptor, False)  # a child of the plugin's would keep it open when this process is gone
+    os.set_inheritable(descriptor, False)  # what a plugin starts would keep it open after this process has ended
     channel = wire.Channel(socket.socket(fileno=descriptor))
     engine: Engine | None = None
     try:

@@ -289,6 +289,7 @@ def _environment() -> Iterator[PluginRef]:
             yield plugin_from_env(variable)
 
 
+#: As `Option`, with integers that the C API can hold.
 _Option = str | Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | bool | float
 #: What the environment of a process can hold.
 _Variable = Annotated[str, msgspec.Meta(pattern=r"\A[^=\0]+\Z")]

@@ -105,3 +105,11 @@ def test_floats_of_less_than_eight_bits_that_are_converted_are_named_in_a_module
 }"""
     case = replace(scatter("I32"), source=Source(text, (), ()))
     assert chain(case) == ["convert", "convert(F4E2M1FN)", "convert"]
+
+
+def test_conversions_on_one_line_are_named_each_by_its_own_operand() -> None:
+    text = (
+        "{%1 = stablehlo.convert %0 : (tensor<f32>) -> tensor<f4E2M1FN> "
+        '%2 = "stablehlo.convert"(%1) : (tensor<f4E2M1FN>) -> tensor<f32>}'
+    )
+    assert chain(replace(scatter("I32"), source=Source(text, (), ()))) == ["convert", "convert(F4E2M1FN)"]

@@ -8,12 +8,12 @@ from fuzz.generate.faults.fault import Faults, Faulty, another_dtype, changed
 from fuzz.generate.growth import Growth
 from fuzz.generate.shapes import Shape
 from tenferro_ref import ops
-from tenferro_ref.dtype import INEXACT, DType
+from tenferro_ref.dtype import DType
 from tenferro_ref.extensions import einsum, fft, linalg
 
 FAULTS = Faults()
 
-#: Ops of one matrix, those for which it must be square, and those with a right-hand side.
+#: Ops of one matrix, those of them that take a square one only, and ops that have a right-hand side.
 _OF_ONE = tuple(name for name, op in linalg.OPS.items() if len(op.operands) == 1)
 _SQUARE = tuple(name for name in _OF_ONE if linalg.OPS[name].operands == (("", "nn"),))
 _SOLVERS = ("Solve", "TriangularSolve", "FullPivLuSolve")
@@ -65,8 +65,8 @@ def right_hand_side_of_another_dtype(g: Growth, op: type[Any]) -> Faulty:
 
 @FAULTS.instruction("Unsupported", ops.Extension)
 def matrix_of_integers(g: Growth, op: type[Any]) -> Faulty:
-    refused = tuple(d for d in (DType.I32, DType.I64, DType.Bool) if d not in INEXACT)
-    return _linalg(g, g.choices.choose(_OF_ONE), (g.choices.choose(refused), (2, 2)))
+    dtype = g.choices.choose((DType.I32, DType.I64, DType.Bool))
+    return _linalg(g, g.choices.choose(_OF_ONE), (dtype, (2, 2)))
 
 
 def _transform(g: Growth, name: str, dtype: DType, **settings: Any) -> Faulty:

@@ -31,7 +31,7 @@ def open(settings: Message) -> Engine:
     facts = {
         **{
             name: _words(value) for name, value in sorted(client.attributes.items())
-        },  # first: what is ours replaces them
+        },  # first, so that none replaces a fact below
         "platform": client.platform_name,
         "platform version": client.platform_version,
         "PJRT API": ".".join(map(str, client.api_version)),

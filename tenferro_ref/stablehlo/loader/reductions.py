@@ -73,23 +73,23 @@ def _folded(
         name = {"and": "minimum", "or": "maximum"}[name]
     none = identity(name, x.dtype)
     same = [] if none is None else [np.asarray(none)]
-    reduced = b.apply(_REDUCE[name](axes), x)
+    fold = _REDUCE[name](axes)
     if any(init is b.array(value) for value in same):
-        return reduced
+        return b.apply(fold, x)
     if not prod(static(x)[a] for a in axes):
-        return spread(init, static(reduced))
+        return spread(init, tuple(static(x)[a] for a in free_axes(x.ndim, axes)))
     if name == "add" and x.dtype is not DType.Bool and any(init is b.array(np.negative(zero)) for zero in same):
-        return b.apply(ops.Repeated("add", 1), reduced, _from_minus_zero(b, x, axes))
+        return b.apply(ops.Repeated("add", 1), b.apply(fold, x), _with_minus_zero(b, x, axes))
     bare = x if alone is None else alone.of(i, x, b.array(same[0]) if same else None)
     if name in ("add", "multiply"):
         return _seeded(b, op, name, x, bare, init, axes, alone)
+    reduced, never = b.apply(fold, x), b.apply(fold, bare)
     once = b.apply(bodies.OPS[name], spread(init, static(reduced)), reduced)
-    never = b.apply(_REDUCE[name](axes), bare)
     return _left_open(b, name, once, never, init, x, axes, alone)
 
 
-def _from_minus_zero(b: Tracer, x: Value, axes: tuple[int, ...]) -> Value:
-    """The sum with -0 for a zero: it is that of terms that are all -0, where the engine's, which starts from +0, is +0."""
+def _with_minus_zero(b: Tracer, x: Value, axes: tuple[int, ...]) -> Value:
+    """The sum, or -0 in place of a zero: from an initial value of -0, terms that are all -0 add up to -0; the engine starts from +0."""
     return -b.apply(ops.ReduceSum(axes), -x)
 
 
@@ -133,7 +133,7 @@ def _seeded(
     if x.dtype.is_complex and name == "multiply" and count > 1:
         raise op.refusal("how often the initial value of a complex product enters is not said")
     if name == "add":
-        return b.apply(repeated, once, never, with_terms(most), _from_minus_zero(b, of_terms(1, line), (last,)))
+        return b.apply(repeated, once, never, with_terms(most), _with_minus_zero(b, of_terms(1, line), (last,)))
     # powers alternate in sign; without what is not one of the elements, an initial value may be the only one
     ways = {2, count, most} if alone is None else {1, 2, count, most}
     return b.apply(repeated, once, never, *map(with_terms, sorted(ways)))
