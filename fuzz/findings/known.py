@@ -46,6 +46,9 @@ class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Patterns of `Finding.signature`, of which one has to match (`fits`); of a check of `conform`, patterns of its name.
     builds
         Patterns of `Finding.build`; in a file, names of its table `builds`.
+    op
+        Pattern of `Finding.op`, the wrong instruction with the ops that made its operands: for a result that differs from run to
+        run, which chance may keep from being reduced.
     """
 
     page: str
@@ -54,10 +57,15 @@ class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     builds: tuple[str, ...]
     verdict: str = "mismatch"
     executor: str = "*"
+    op: str = "*"
 
-    def covers(self, signature: str, verdict: str, executor: str, build: str) -> bool:
+    def covers(self, signature: str, verdict: str, executor: str, build: str, op: str = "") -> bool:
         """Whether a disagreement, given as the fields of a `Finding`, is what the rule describes."""
-        return self.speaks_of(verdict, executor, build) and any(fits(pattern, signature) for pattern in self.signatures)
+        return self.speaks_of(verdict, executor, build) and self.describes(signature, op)
+
+    def describes(self, signature: str, op: str) -> bool:
+        """Whether a signature and a wrong instruction are those of the rule."""
+        return fnmatchcase(op, self.op) and any(fits(pattern, signature) for pattern in self.signatures)
 
     def speaks_of(self, verdict: str, executor: str, build: str) -> bool:
         """Whether the rule is about such disagreements at all, whatever their signature."""
@@ -115,7 +123,8 @@ def _is_op(wanted: str, op: str) -> bool:
 
 def match(finding: Finding, rules: tuple[Known, ...], today: datetime.date | None = None) -> str:
     """The page that describes `finding`, "" if none does."""
-    return page_of(finding.signature, finding.verdict, finding.executor, finding.build, rules, today)
+    rules = rules_of(finding.verdict, finding.executor, finding.build, rules, today)
+    return _page(finding.signature, finding.op, rules)
 
 
 def match_all(findings: Iterable[Finding], rules: tuple[Known, ...]) -> list[str]:
@@ -129,7 +138,7 @@ def match_all(findings: Iterable[Finding], rules: tuple[Known, ...]) -> list[str
         which = (finding.verdict, finding.executor, finding.build)
         if which not in chosen:
             chosen[which] = rules_of(*which, rules)
-        pages.append(_page(finding.signature, chosen[which]))
+        pages.append(_page(finding.signature, finding.op, chosen[which]))
     return pages
 
 
@@ -139,10 +148,10 @@ def page_of(
     executor: str,
     build: str,
     rules: tuple[Known, ...],
-    today: datetime.date | None = None,
+    op: str = "",
 ) -> str:
     """The page that describes a disagreement, given as the fields of a `Finding`; "" if none does."""
-    return _page(signature, rules_of(verdict, executor, build, rules, today))
+    return _page(signature, op, rules_of(verdict, executor, build, rules))
 
 
 def uncovered(finding: Finding, builds: Mapping[str, str], rules: tuple[Known, ...]) -> list[str]:
@@ -150,7 +159,7 @@ def uncovered(finding: Finding, builds: Mapping[str, str], rules: tuple[Known, .
     return [
         executor
         for executor, build in builds.items()
-        if build and not page_of(finding.signature, finding.verdict, executor, build, rules)
+        if build and not page_of(finding.signature, finding.verdict, executor, build, rules, finding.op)
     ]
 
 
@@ -162,11 +171,11 @@ def rules_of(
     return tuple(rule for rule in rules if day <= rule.expires and rule.speaks_of(verdict, executor, build))
 
 
-def _page(signature: str, rules: tuple[Known, ...]) -> str:
+def _page(signature: str, op: str, rules: tuple[Known, ...]) -> str:
     """JAX has no lanes: its findings are matched as if a plugin showed them in every lane as well."""
     signatures = {signature, re.sub(r"only jax(-eager)?$", "every lane", signature)}
     for rule in rules:
-        if any(fits(pattern, s) for s in signatures for pattern in rule.signatures):
+        if any(rule.describes(s, op) for s in signatures):
             return rule.page
     return ""
 
@@ -181,8 +190,8 @@ def stale(findings: Iterable[Finding], rules: tuple[Known, ...]) -> list[tuple[s
 
     Checks of `conform` are no findings of a campaign, so that their rules are never listed.
     """
-    rows = [(f.signature, f.verdict, f.executor, f.build) for f in findings]
-    builds = {build for *_, build in rows}
+    rows = [(f.signature, f.verdict, f.executor, f.build, f.op) for f in findings]
+    builds = {row[3] for row in rows}
     there = [r for r in rules if r.executor != CONFORM and any(fnmatchcase(b, p) for b in builds for p in r.builds)]
     one_each = [structs.replace(rule, signatures=(s,)) for rule in there for s in rule.signatures]
     return [(r.page, r.signatures[0]) for r in one_each if not any(r.covers(*row) for row in rows)]

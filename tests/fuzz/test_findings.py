@@ -15,7 +15,7 @@ from msgspec.structs import replace as replace_rule
 
 from fuzz.conform.probes import PROBES
 from fuzz.findings.corpus import ModuleCase, ReadModule, load
-from fuzz.findings.known import CONFORM, DEFAULT_RULES, Known, alternatives, fits, load_known, match, stale
+from fuzz.findings.known import CONFORM, DEFAULT_RULES, Known, alternatives, fits, load_known, match, match_all, stale
 from fuzz.findings.naming import chain
 from fuzz.records import Campaign, Finding, from_json, to_json
 from oracle.verdict import Build, Verdict
@@ -249,6 +249,26 @@ class TestRules:
         assert match(renamed, (rule,)) == "0001-x"
         assert match(replace(renamed, build="npu, PJRT 0.81, StableHLO 1.13.3"), (rule,)) == ""
         assert match(replace(renamed, build=""), (rule,)) == ""
+
+    def test_a_rule_may_name_the_wrong_instruction(self) -> None:
+        rule = Known("0001-x", ("... > Log > ... | F64 | * | *",), ALWAYS, ("*",), op="Log(Exp)")
+        finding = replace(
+            FINDING, signature="Add > Log > Sin | F64 | expected finite, got other finite | x", op="Log(Exp)"
+        )
+        assert match(finding, (rule,)) == "0001-x"
+        assert match_all([finding], (rule,)) == ["0001-x"]
+        assert stale([finding], (rule,)) == []
+        other = replace(finding, op="Log(Add)")
+        assert match(other, (rule,)) == ""
+        assert stale([other], (rule,)) != []
+
+    def test_a_sum_that_differs_from_run_to_run_is_known_though_it_was_not_reduced(self) -> None:
+        """As `parity --seed 43` may meet it, by chance."""
+        signature = "Convert > BroadcastInDim > ReduceSum > DotGeneral | F32 | expected finite, got other finite | rewrite: algsimp"
+        build = "cpu, PJRT 0.115, StableHLO 1.20.0"
+        met = replace(FINDING, signature=signature, op="ReduceSum(BroadcastInDim)", build=build)
+        assert match(met, load_known(DEFAULT_RULES)) == "0122-library-sum-over-a-broadcast"
+        assert match(replace(met, op="DotGeneral"), load_known(DEFAULT_RULES)) == ""
 
     def test_a_rule_expires(self) -> None:
         rule = Known("0001-x", (EXP_LOG,), datetime.date(2026, 1, 31), ("*",))
