@@ -121,6 +121,18 @@ def test_series_whose_terms_cancel_have_all_digits(order):
     np.testing.assert_allclose(zeta, of_zeta, rtol=64 * 2.0**-52)
 
 
+@pytest.mark.parametrize("order", [2, 3, 4, 21, 22, 40])
+def test_zeta_far_below_zero_is_the_sum_around_the_nearest_pole(order):
+    """A sum of a term for each unit below zero would never end."""
+    x = np.array([-(2.0**50) + 0.25, -1e9 - 0.375, -1e6 + 2.0**-20])
+    made = apply(ops.Special2("zeta"), np.full(x.shape, float(order)), x)
+    with mpmath.workprec(300):
+        sign, exact = (-1) ** order, [(mpmath.mpf(q), mpmath.mpf(q) - round(q)) for q in x.tolist()]
+        both = [mpmath.zeta(order, 1 + t) + t**-order + sign * mpmath.zeta(order, 1 - t) for _, t in exact]
+        true = [float(sum_ - sign * mpmath.zeta(order, 1 - q)) for sum_, (q, _) in zip(both, exact, strict=True)]
+    np.testing.assert_allclose(made, true, rtol=64 * 2.0**-52)
+
+
 def test_polygamma_overflows_next_to_zero():
     """At the negative numbers whose reciprocal is infinite, where it is worked out from a cotangent."""
     x = np.array([-1.390671161567e-309, -5e-324, -1e-200])

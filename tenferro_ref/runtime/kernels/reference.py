@@ -61,24 +61,28 @@ def _polygamma(n: Values, x: Values) -> Any:
     return (-1.0) ** (n + 1) * gamma(n + 1) * _zeta(n + 1, x)
 
 
-#: The largest odd order of zeta whose terms of both signs are added up by the reflection.
-_REFLECTED = 21
+#: The largest order of zeta that the reflection computes, and the neighbours of the nearest pole that have all digits of a larger one.
+_REFLECTED, _NEIGHBOURS = 21, 8
 
 
 def _zeta(s: Values, q: Values) -> Any:
-    """Of an odd order and a negative number the terms of SciPy's sum cancel each other, where the reflection has all digits."""
+    """SciPy's adds a term for each unit below zero, which never ends far below, and whose signs cancel each other where the order is odd."""
     s, q = np.broadcast_arrays(s.astype(np.float64), q.astype(np.float64))
-    value = np.array(zeta(s, q))
-    cancels = (q < 0) & (q != np.floor(q)) & (s > 1) & (s <= _REFLECTED) & (s % 2 == 1)
-    for order in np.unique(s[cancels]):
-        at = cancels & (s == order)
-        turn = q[at] - np.round(q[at])
-        value[at] = zeta(order, 1 - q[at]) + _derivative_of_cotangent(int(order) - 1, turn) / gamma(order)
+    below = (q < 0) & (q != np.floor(q)) & (s > 1) & (s == np.floor(s))
+    reflected = below & (s <= _REFLECTED)
+    far = below & ~reflected & (q < -2 * _NEIGHBOURS)
+    turn = np.where(below, q - np.round(q), 0.25)
+    value = np.array(zeta(s, np.where(reflected, 1 - q, np.where(far, 1.0, q))))
+    for order in np.unique(s[reflected]):
+        at, sign = reflected & (s == order), 1 if order % 2 else -1
+        value[at] = sign * (value[at] + _derivative_of_cotangent(int(order) - 1, turn[at]) / gamma(order))
+    around = np.arange(-_NEIGHBOURS, _NEIGHBOURS + 1.0)
+    value[far] = np.sum((turn[far, np.newaxis] + around) ** -s[far, np.newaxis], axis=-1)
     return value
 
 
 def _derivative_of_cotangent(order: int, turn: Values) -> Any:
-    """Of `pi * cot(pi * turn)`, a polynomial in the cotangent whose coefficients have one sign where `order` is even."""
+    """Of `pi * cot(pi * turn)`, a polynomial in the cotangent whose coefficients have one sign."""
     slope = np.polynomial.Polynomial([-1.0, 0.0, -1.0])
     value = np.polynomial.Polynomial([0.0, 1.0])
     for _ in range(order):
