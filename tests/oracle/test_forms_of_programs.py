@@ -74,7 +74,25 @@ def _reverse_last(chain: slicing._Chain, axis: int, start: int) -> None:
     chain.window(axis, start + 1, slicing.InputDim(0, axis))
 
 
-_DIAGONAL = tn.diagonal
+def _dropped_first(chain: slicing._Chain, axis: int, entry: slice) -> None:
+    if entry.step == -1:
+        chain.apply(ops.Reverse((axis,)))
+        return
+    if entry.start is not None:
+        chain.drop_until(axis, entry.start)
+    if entry.stop is not None:
+        chain.keep_until(axis, entry.stop)
+
+
+def _from_the_left(value_: Value, sources: Sequence[tuple[Extent, Value]], trailing: int) -> Value:
+    """A broadcast that takes a symbolic extent from an axis that is counted from the left."""
+    rank = len(sources) + trailing
+    if any(not isinstance(extent, int) and source.ndim < rank for extent, source in sources if source is not value_):
+        raise ShapeMismatch(op="BroadcastInDim", lhs=value_.shape, rhs=())
+    return _STRETCH(value_, sources, trailing)
+
+
+_STRETCH, _DIAGONAL = value._stretch, tn.diagonal
 
 
 def _shifted(x: Value, source: int, destination: int) -> Value:
@@ -96,6 +114,8 @@ def usual() -> list[Reference]:
     [
         (slicing, "_positions", _off_by_one),
         (slicing._Chain, "drop_until", _reverse_last),
+        (slicing, "_symbolic_slice", _dropped_first),
+        (value, "_stretch", _from_the_left),
         (value.Value, "__rsub__", value.Value.__sub__),
         (value.Value, "__or__", value.Value.__and__),
         (tn, "moveaxis", _shifted),

@@ -78,6 +78,25 @@ def _taken(x: Value) -> Value:
     return tn.take(tn.stack([_zeros(x, x.shape), x], -1), tn.mean(ones).astype(DType.I64), -1)
 
 
+def _in_parts(x: Value) -> Value:
+    """Slices of the first symbolic axis one after another: two from its beginning, and two of what is left, up to the end and from there."""
+    if not all(map(is_exact, x.shape)):
+        return _inside(x)
+    axis = next(a for a, extent in enumerate(x.shape) if not isinstance(extent, int))
+    before = (slice(None),) * axis
+    rest = x[(*before, slice(2, None))]
+    pieces = [(x, slice(1)), (x, slice(1, 2)), (rest, slice(-2)), (rest, slice(-2, None))]
+    return tn.concatenate([whole[(*before, piece)] for whole, piece in pieces], axis)
+
+
+def _chosen(x: Value) -> Value:
+    """The value in place of itself, as a condition that has one axis more, and one element, says."""
+    if not all(map(is_exact, x.shape)):
+        return _inside(x)
+    condition = x.builder.constant(x.slot // len(_WAYS) % 2, DType.Bool).reshape((1,) * (x.ndim + 1))
+    return tn.where(condition, x, x)[0]
+
+
 def _zeros(x: Value, shape: Sequence[Extent]) -> Value:
     return x.builder.constant(0, x.dtype).broadcast_to(shape, like=[_longer(x), x])
 
@@ -97,4 +116,6 @@ _WAYS: tuple[Callable[[Value], Value], ...] = (
     _beside_nothing,
     _one_of_many,
     _taken,
+    _in_parts,
+    _chosen,
 )
