@@ -18,7 +18,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from oracle.enclosure.formats import Array
+from oracle.enclosure.formats import Array, flushed
 from oracle.judge import failed
 from oracle.peers import Execution, Executor, attempt_source
 from oracle.verdict import Answer, Comparison, Verdict
@@ -76,9 +76,9 @@ class Evidence:
             if isinstance(other, TenferroError):
                 return other
             outputs.append((other.outputs, ratio))
-        flushed = [_flushed(np.asarray(a)) for a in self.arguments]
-        if any(f is not a for f, a in zip(flushed, self.arguments, strict=True)):
-            zeros = attempt_source(self.interpreter, self.source, flushed)
+        zeroed = [flushed(np.asarray(a)) for a in self.arguments]
+        if any(f is not a for f, a in zip(zeroed, self.arguments, strict=True)):
+            zeros = attempt_source(self.interpreter, self.source, zeroed)
             if isinstance(zeros, TenferroError):
                 return zeros
             outputs.append((zeros.outputs, 1.0))
@@ -93,21 +93,6 @@ class Evidence:
             pairs = zip(self.arguments, twin.arguments, strict=True)
             arguments = [np.asarray(a).astype(t.dtype.numpy) for a, t in pairs]
         return attempt_source(self.interpreter, twin, arguments)
-
-
-def _flushed(x: Array) -> Array:
-    """An argument with each subnormal as the zero of its sign; `x` itself if it has none."""
-    dtype = DType.of(x)
-    if dtype.is_complex:
-        parts = np.ascontiguousarray(x).reshape(-1).view(dtype.real.numpy)
-        zeros = _flushed(parts)
-        return x if zeros is parts else zeros.view(x.dtype).reshape(x.shape)
-    if not dtype.is_float:
-        return x
-    units: Any = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
-    wide = x.astype(np.float64)
-    small = (wide != 0) & (np.abs(wide) < float(units.smallest_normal))
-    return np.where(small, np.copysign(0, wide), wide).astype(x.dtype) if small.any() else x
 
 
 @dataclass(frozen=True, eq=False)

@@ -186,3 +186,17 @@ def sum_outward(a: Array, b: Array, direction: Array) -> Array:
     t = s - a
     inexact = ((a - (s - t)) + (b - t) != 0) & np.isfinite(a) & np.isfinite(b)
     return np.where(inexact, np.nextafter(s, direction), s)
+
+
+def flushed(x: Array) -> Array:
+    """The array with each subnormal as the zero of its sign; `x` itself if it has none."""
+    dtype = DType.of(x)
+    if dtype.is_complex:
+        parts = np.ascontiguousarray(x).reshape(-1).view(dtype.real.numpy)
+        zeros = flushed(parts)
+        return x if zeros is parts else zeros.view(x.dtype).reshape(x.shape)
+    if not dtype.is_float:
+        return x
+    wide = x.astype(np.float64)
+    small = (wide != 0) & (np.abs(wide) < FORMATS[dtype].min_normal)
+    return np.where(small, np.copysign(0, wide), wide).astype(x.dtype) if small.any() else x

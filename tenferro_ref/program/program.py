@@ -137,7 +137,9 @@ class Program:
                 evaluate(expr_of(want), shapes) == got for want, got in zip(declared.shape, shapes[i], strict=True)
             )
             if not fits:
-                raise ShapeMismatch(op=f"program input {i}", lhs=declared.shape, rhs=actual.shape)
+                names = dict(self.symbols)
+                shape = tuple(names.get(e, str(e)) if isinstance(e, InputDim) else e for e in declared.shape)
+                raise ShapeMismatch(op=f"program input {i}, declared and given", lhs=shape, rhs=actual.shape)
 
     def at(self, types: Sequence[TensorType]) -> ResolvedTypes:
         """What the ops' rules give for inputs of these concrete types.

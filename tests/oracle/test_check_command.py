@@ -102,7 +102,7 @@ def test_a_symbolic_program_says_which_sizes_were_drawn(check: Check) -> None:
     [
         ({}, "expected 1 inputs, got 0"),
         ({"in0": np.zeros(2), "in1": np.zeros(2)}, "expected 1 inputs, got 2"),
-        ({"in0": np.zeros(3)}, "shapes (2,) and (3,) do not fit together"),
+        ({"in0": np.zeros(3)}, "declared and given: shapes (2,) and (3,) do not fit together"),
         ({"in0": np.zeros(2, np.float32)}, "input 0 is F32[2], the program declares F64[2]"),
         ({"x": np.zeros(2)}, "has ['x'], expected the names ['in0']"),
     ],

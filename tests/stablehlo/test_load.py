@@ -19,7 +19,7 @@ from tenferro_ref.errors import (
     FormatError,
     LoweringError,
     MissingDependency,
-    ShapeMismatch,
+    RankMismatch,
     TenferroError,
     Unsupported,
 )
@@ -108,7 +108,7 @@ def test_arrays_of_the_module_are_bound_once_and_splats_are_constants() -> None:
     loaded = load(text)
     assert [a.tolist() for a in loaded.bound] == [[1, 2], [0, 1]]
     assert run(loaded)[0].tolist() == [5, 8]
-    with pytest.raises(ShapeMismatch):
+    with pytest.raises(RankMismatch):
         loaded.inputs([np.zeros(2)])
 
 

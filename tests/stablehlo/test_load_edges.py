@@ -9,7 +9,15 @@ import pytest
 
 from oracle.enclosure import IEEE, enclose
 from tenferro_ref.compiler import compile_std_to_exec
-from tenferro_ref.errors import DTypeMismatch, FormatError, InvalidArgument, LoweringError, ShapeMismatch, TenferroError
+from tenferro_ref.errors import (
+    DTypeMismatch,
+    FormatError,
+    InvalidArgument,
+    LoweringError,
+    RankMismatch,
+    ShapeMismatch,
+    TenferroError,
+)
 from tenferro_ref.isolation.engines import reader
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.stablehlo.loader import Loaded, load
@@ -58,8 +66,8 @@ def test_a_loop_of_empty_regions_ends() -> None:
 
 @pytest.mark.parametrize(
     ("inputs", "kind"),
-    [([np.array(2.5)], DTypeMismatch), ([np.array([1, 2], np.int32)], ShapeMismatch), ([], ShapeMismatch),
-     ([np.array(3, np.int32)] * 2, ShapeMismatch), (5, InvalidArgument), ([None], InvalidArgument)],
+    [([np.array(2.5)], DTypeMismatch), ([np.array([1, 2], np.int32)], ShapeMismatch), ([], RankMismatch),
+     ([np.array(3, np.int32)] * 2, RankMismatch), (5, InvalidArgument), ([None], InvalidArgument)],
 )  # fmt: skip
 def test_a_loop_is_not_unrolled_for_what_is_no_argument(inputs: Any, kind: type[TenferroError]) -> None:
     text = """func.func @main(%n: tensor<i32>) -> tensor<i32> {

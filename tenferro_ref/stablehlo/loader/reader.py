@@ -12,7 +12,7 @@ from typing import Any
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import DTypeMismatch, Internal, ShapeMismatch, TenferroError, UnsupportedDType
+from tenferro_ref.errors import DTypeMismatch, Internal, RankMismatch, ShapeMismatch, TenferroError, UnsupportedDType
 from tenferro_ref.ops import CompareDir, TensorType
 from tenferro_ref.program import GraphProgram, LoweringView, Value
 from tenferro_ref.stablehlo.emit import lower_into
@@ -75,7 +75,7 @@ class Loaded:
             Another number of arguments than the function has.
         """
         if len(arguments) != len(self.arguments):
-            raise ShapeMismatch(op="arguments", lhs=(len(self.arguments),), rhs=(len(arguments),))
+            raise RankMismatch(op="arguments", expected=len(self.arguments), actual=len(arguments))
         return (*arguments, *self.bound)
 
 
@@ -133,12 +133,12 @@ def _checked(inputs: Sequence[Array] | None, types: Sequence[TensorType]) -> lis
         return []
     arrays = [Tensor.of(array) for array in listed("arguments", inputs)]
     if len(arrays) != len(types):
-        raise ShapeMismatch(op="arguments", lhs=(len(types),), rhs=(len(arrays),))
+        raise RankMismatch(op="arguments", expected=len(types), actual=len(arrays))
     for i, (array, type_) in enumerate(zip(arrays, types, strict=True)):
         if array.dtype is not type_.dtype:
             raise DTypeMismatch(op=f"argument {i}", lhs=type_.dtype.name, rhs=array.dtype.name)
         if array.shape != type_.static_shape:
-            raise ShapeMismatch(op=f"argument {i}", lhs=type_.static_shape, rhs=array.shape)
+            raise ShapeMismatch(op=f"argument {i}, declared and given", lhs=type_.static_shape, rhs=array.shape)
     return [array.data for array in arrays]
 
 

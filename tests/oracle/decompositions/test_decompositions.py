@@ -334,3 +334,16 @@ def test_wrong_factors_of_a_subnormal_pivot_are_seen():
     made = [*(x[..., np.newaxis] for x in (p, low, up)), np.array([1], np.int32)]
     assert not [c for c in checks(op("Lu"), [a], made) if not c.holds]
     assert [c.name for c in checks(op("Lu"), [a], made, flushes=False) if not c.holds] == ["residual"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_a_subnormal_operand_may_be_read_as_zero_before_a_large_factor(dtype):
+    tiny = float(dtype.finfo.tiny) / 2**9
+    large = float(dtype.finfo.max) ** 0.25
+    a = np.array([[1, tiny], [0, 1]], dtype.numpy)[..., np.newaxis]
+    b, due = (np.array([[first], [large]], dtype.numpy)[..., np.newaxis] for first in (0, -tiny * large))
+    solve = op("TriangularSolve", left_side=True, lower=False, unit_diagonal=True)
+    assert [c.holds for c in checks(solve, [a, b], [due], flushes=False)] == [True]
+    assert [c.holds for c in checks(solve, [a, b], [b])] == [True]
+    assert [c.holds for c in checks(solve, [a, b], [b], flushes=False)] == [False]
+    assert [c.holds for c in checks(solve, [a, b], [due * 2])] == [False]
