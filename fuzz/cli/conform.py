@@ -10,7 +10,7 @@ import click
 
 from fuzz.conform import record
 from fuzz.conform.cells import names
-from fuzz.conform.run import SECTIONS, Run
+from fuzz.conform.run import CELLS, SECTIONS, Run
 from fuzz.records import encode
 from tenferro_ref.console import (
     json_option,
@@ -53,6 +53,10 @@ def conform(
         _listed("operation", ops, names()) if ops else (),
         seconds,
     )
+    if (ops or dtypes) and not set(chosen.sections) & set(CELLS):
+        raise UsageError(
+            detail=f"--ops and --dtypes choose cells, which are in the sections {' and '.join(CELLS)} only"
+        )
     ref, site = _named(plugin), report_site(Path(out), "conform")
     other = None if against is None else _other(against, chosen)
     result = _ask(ref, plugin, chosen)

@@ -46,6 +46,8 @@ SECTIONS = {
     "custom calls": "Custom calls",
     "memory": "Memory",
 }
+#: The sections that have cells.
+CELLS = ("operations", "constants")
 #: The sections for a plugin that makes no client.
 _WITHOUT_CLIENT = ("loading", "attributes")
 #: What a plugin's user gets: no compile options beside those of its `NAME.toml`.
@@ -114,7 +116,7 @@ class Run:
                 checks = [
                     client if name == "devices" else Check("everything", "skipped", f"no client: {self._no_client}")
                 ]
-            elif name in ("operations", "constants"):
+            elif name in CELLS:
                 checks = self._cells(name)
             else:
                 checks = [client] * (name == "devices") + self._probes(name)

@@ -312,6 +312,8 @@ def test_the_schema_is_that_of_the_record() -> None:
         (("/no/such/plugin.so",), "no such file"),
         (("x.so", "--sections", "nonsense"), "unknown section 'nonsense'"),
         (("x.so", "--ops", "Sine"), "unknown operation 'Sine'"),
+        (("x.so", "--ops", "Add", "--sections", "loading"), "in the sections operations and constants only"),
+        (("x.so", "--dtypes", "F32", "--sections", "events"), "in the sections operations and constants only"),
         (("x.so", "--dtypes", "F33"), "unknown element type 'F33'"),
     ],
 )
