@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from tenferro_ref import children, keeper
-from tenferro_ref.errors import FormatError, OutputError, TenferroError, WorkerDied
+from tenferro_ref.errors import FormatError, OutputError, ResourceExhausted, TenferroError, WorkerDied
 from tenferro_ref.isolation import wire
 from tenferro_ref.pjrt import PluginRef
 
@@ -155,18 +155,15 @@ class Worker:
     def _ensure_started(self) -> wire.Channel:
         if self._channel is not None:
             return self._channel
-        ours, theirs = socket.socketpair()
         # XLA writes pages to standard error; what matters is its end, when the process dies
         self._stderr = _log()
-        self._process = keeper.start(
-            [sys.executable, "-m", "tenferro_ref.isolation.worker", str(theirs.fileno()), self.spec.preload],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=self._stderr,
-            env=children.own_environment(),
-        )
-        theirs.close()
+        try:
+            ours = self._spawn(self._stderr)
+        except OSError as error:
+            self.close()
+            raise ResourceExhausted(
+                where=f"worker {self.name}", detail=f"cannot be started: {error.strerror or error}"
+            ) from None
         ours.settimeout(_POLL)
         self._channel = channel = wire.Channel(ours)
         try:
@@ -178,6 +175,24 @@ class Worker:
             self.close()
             raise
         return channel
+
+    def _spawn(self, log: IO[bytes]) -> socket.socket:
+        """Start the process; gives our end of the connection to it, or raises what `subprocess.Popen` does."""
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                self._process = keeper.start(
+                    [sys.executable, "-m", "tenferro_ref.isolation.worker", str(theirs.fileno()), self.spec.preload],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=log,
+                    env=children.own_environment(),
+                )
+        except OSError:
+            ours.close()
+            raise
+        return ours
 
     def _exchange(
         self, channel: wire.Channel, message: wire.Message, seconds: float, read: Callable[[wire.Message], Any]

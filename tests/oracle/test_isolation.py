@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import struct
@@ -22,7 +23,15 @@ from oracle.verdict import Verdict
 from tenferro_ref import ops
 from tenferro_ref.dims import InputDim
 from tenferro_ref.dtype import ENGINE_DTYPES, DType
-from tenferro_ref.errors import PjrtCall, PluginLoad, ShapeMismatch, WorkerDied
+from tenferro_ref.errors import (
+    OutputError,
+    PjrtCall,
+    PluginLoad,
+    ResourceExhausted,
+    ShapeMismatch,
+    TenferroError,
+    WorkerDied,
+)
 from tenferro_ref.isolation import Worker, WorkerSpec, wire
 from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.pjrt import PluginRef
@@ -212,6 +221,20 @@ def test_an_interrupted_request_leaves_no_answer_behind(odd: Worker, monkeypatch
         odd.request({"then": "answer", "data": b"one"})
     monkeypatch.undo()
     assert odd.request({"then": "answer"}) == {"size": 0}
+
+
+@pytest.mark.parametrize("spare", range(-1, 3))
+def test_a_worker_that_cannot_be_started_is_a_typed_error(worker: MakeWorker, spare: int) -> None:
+    """By file descriptors that remain: for its log, for the connection, for the pipes of a new process."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    starved = worker()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) - 1 + spare, hard))
+    try:
+        with pytest.raises((OutputError, ResourceExhausted), match="Too many open files"):
+            starved.request(request())
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    starved.request(request())
 
 
 @pytest.mark.parametrize("mode", ["wrong_shape", "wrong_dtype", "fewer_outputs", "announce_shape"])
