@@ -29,7 +29,6 @@ from tenferro_ref.errors import (
     PluginLoad,
     ResourceExhausted,
     ShapeMismatch,
-    TenferroError,
     WorkerDied,
 )
 from tenferro_ref.isolation import Worker, WorkerSpec, wire
