@@ -22,7 +22,7 @@ from tenferro_ref.console import (
     split,
 )
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import UsageError
+from tenferro_ref.errors import PluginLoad, UsageError
 from tenferro_ref.pjrt import PluginRef, is_path, resolve
 
 #: Checks that a terminal is shown of a section; the report has all.
@@ -45,7 +45,7 @@ def conform(
     """Test a PJRT plugin, by name or path, and write a report, a JSON summary and a badge.
 
     Exit status 0 if all that was tested holds, 1 if something does not (what docs/findings/ describes is shown as known, and
-    does not hold either), 3 if the plugin makes no client here.
+    does not hold either), 3 if the plugin is not there or makes no client here.
     """
     chosen = Asked(
         _listed("section", sections, SECTIONS),
@@ -93,9 +93,9 @@ def _listed(what: str, text: str | None, known: Iterable[str]) -> tuple[str, ...
 
 
 def _named(plugin: str) -> PluginRef:
-    """The plugin; a path that does not exist is a wrong call, not a plugin that fails."""
+    """The plugin; a path where no file is has no report."""
     if is_path(plugin) and not Path(plugin).is_file():
-        raise UsageError(detail=f"{plugin}: no such file")
+        raise PluginLoad(plugin, "no such file")
     return resolve(plugin)
 
 
