@@ -163,6 +163,31 @@ def _terms(equation: str) -> list[str]:
     return equation.partition("->")[0].split(",")
 
 
+def _summed(equation: str, shapes: Sequence[Sequence[Extent]]) -> tuple[str, list[list[Extent]]]:
+    """An ellipsis that the output lacks is summed."""
+    left, _, output = equation.partition("->")
+    if "..." not in left or "..." in output:
+        return _RESOLVED(equation, shapes)
+    text, filled = _RESOLVED(f"{left}->...{output}", shapes)
+    return f"{text.partition('->')[0]}->{output}", filled
+
+
+def _spread_within(equation: str, shapes: Sequence[Sequence[Extent]]) -> tuple[str, list[list[Extent]]]:
+    """Behind an ellipsis, axes of one label within an operand are as long as the longest."""
+    spread = []
+    for term, shape in zip(_terms(equation), shapes, strict=True):
+        labels = term.rpartition("...")[2]
+        own = list(shape)
+        for label in labels:
+            axes = [i - len(labels) for i, other in enumerate(labels) if other == label]
+            if all(isinstance(own[axis], int) for axis in axes):
+                longest = max(e for e in (own[axis] for axis in axes) if isinstance(e, int))
+                for axis in axes:
+                    own[axis] = longest
+        spread.append(own)
+    return _RESOLVED(equation, spread)
+
+
 def _unsorted(text: str) -> str:
     text = "".join(text.split())
     once = [label for label in text if text.count(label) == 1 and label not in ",()."]
@@ -176,6 +201,8 @@ _RESOLVED = einsum_family.resolved
     ("module", "name", "fault"),
     [
         (einsum_family, "resolved", _at_the_left),
+        (einsum_family, "resolved", _summed),
+        (einsum_family, "resolved", _spread_within),
         (equations, "_broadcast", lambda label, a, b: a if a == b else max(a, b)),
         (einsum_family, "explicit", _unsorted),
         (einsum_family, "_spread", lambda value, shape: value),

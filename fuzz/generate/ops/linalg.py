@@ -27,11 +27,11 @@ MATRICES: dict[str, tuple[str, ...]] = {
     "TriangularSolve": m.TRIANGULAR,
     "Qr": m.ANY,
     "Svd": m.ANY,
-    "Eigh": (*m.HERMITIAN, *m.ONE_SIDED, *m.ANY),
+    "Eigh": (*m.ANY, *m.ONE_SIDED),
     "Lu": m.ANY,
     "Solve": (*m.REGULAR, *m.HERMITIAN),
     "SvdVals": m.ANY,
-    "EighVals": (*m.HERMITIAN, *m.ONE_SIDED, *m.ANY),
+    "EighVals": (*m.ANY, *m.ONE_SIDED),
     "LuFactor": m.ANY,
     "LuSolvePrepared": (*m.REGULAR, *m.HERMITIAN),
     "FullPivLu": m.ANY,
@@ -74,6 +74,8 @@ PREPARED: dict[str, tuple[str, tuple[int, ...]]] = {
     "HouseholderQrThinQ": _FACTORED,
     "HouseholderQrQColumns": _FACTORED,
 }
+#: Ops that give one of the results of another alone.
+_VALUES = {"Svd": "SvdVals", "Eigh": "EighVals", "Eig": "EigVals"}
 _PORTABLE = tuple(MATRICES)[:2]
 #: Ops with settings come more often, since each setting is more to see; so do these two, whose results no other op gives.
 _ALONE = ("HouseholderQrFromFactors", "RankRevealingQr")
@@ -109,6 +111,8 @@ def factor(g: Growth) -> None:
         changed["unit_diagonal"] = True
     if g.room and changed != config:
         g.show(ops.Extension.of(linalg.FAMILY, name, changed), *operands)
+    if name in _VALUES and g.room and choices.chance(60):
+        g.show(ops.Extension.of(linalg.FAMILY, _VALUES[name], {}), *operands)
     if name in PREPARED and PREPARED[name][0] == "LuFactor":
         for other in _DETERMINANTS:
             if other != name and g.room:

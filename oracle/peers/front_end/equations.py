@@ -13,6 +13,7 @@ from itertools import combinations
 from string import ascii_letters
 from typing import Any
 
+from oracle.peers.front_end.table import with_axis
 from tenferro_ref import frontend as tn
 from tenferro_ref.extensions import einsum as family
 from tenferro_ref.extensions.einsum import Equation
@@ -129,11 +130,11 @@ def _covered(equation: Equation, operands: Sequence[Value], run: str, at: int, d
     axes = [term.index(tail) if tail else len(term) for term, tail in zip(terms, tails, strict=True)]
     for i, tail in enumerate(tails):
         if not tail and run and static and draw % 2:  # an axis of extent 1, which is as long as the last one of the run
-            values[i] = _with_axis(values[i], axes[i])
+            values[i] = with_axis(values[i], axes[i])
     whole = next((i for i, tail in enumerate(tails) if tail == run), 0)
     front = bool(run) and static and draw // 2 % 2 == 1
     if front:  # one more axis in front, which no other operand has
-        values[whole] = _with_axis(values[whole], axes[whole])
+        values[whole] = with_axis(values[whole], axes[whole])
     text = _dotted(equation, run, at)
     parts = [tn.einsum(_spaced(text, draw // 4), *values)]
     shared = [label for label in run if sum(label in tail for tail in tails) > 1]
@@ -142,10 +143,6 @@ def _covered(equation: Equation, operands: Sequence[Value], run: str, at: int, d
         parts.insert(draw // 8 % 2, _empty(text, values, terms, shared[-1], whole, axes, front))
         parts = [tn.concatenate(parts, axis)]
     return parts[0][(*[slice(None)] * at, 0)] if front else parts[0]
-
-
-def _with_axis(x: Value, axis: int) -> Value:
-    return x[(*[slice(None)] * axis, None)]
 
 
 def _empty(

@@ -9,6 +9,7 @@ from typing import Any
 from zlib import crc32
 
 from oracle.peers.front_end.equations import spelled
+from oracle.peers.front_end.refusals import check_refusals
 from oracle.peers.front_end.table import PHRASES, WORDS, Origins
 from tenferro_ref import frontend as tn
 from tenferro_ref import ops
@@ -34,7 +35,9 @@ _FFT: dict[str, Function] = {"fft": fft.fft, "ifft": fft.ifft, "rfft": fft.rfft,
 def _extension(op: ops.Extension, result: TensorType, *operands: Value) -> Value | tuple[Value, ...] | None:
     config: dict[str, Any] = json.loads(op.config)
     if op.family == einsum.FAMILY:
-        return spelled(einsum.parse(op), operands, crc32(f"{op.config}{[v.shape for v in operands]}".encode()))
+        equation = einsum.parse(op)
+        check_refusals(equation, operands)
+        return spelled(equation, operands, crc32(f"{op.config}{[v.shape for v in operands]}".encode()))
     if op.family == fft.FAMILY:
         return _FFT[op.op](*operands, config.get("n"), config.get("axis", -1), config.get("norm", "Backward").lower())
     if op.key == (linalg.FAMILY, "HouseholderQrQColumns"):

@@ -43,5 +43,10 @@ def back(axes: Sequence[int], rank: int) -> tuple[int, ...]:
     return tuple(a - rank for a in axes)
 
 
+def with_axis(x: Value, axis: int) -> Value:
+    """The value with a new axis of extent 1."""
+    return x[(*[slice(None)] * axis, None)]
+
+
 WORDS.unsupported("NumPy's remainder has the sign of the divisor, so the front end has no operator", ops.Remainder)
 WORDS.unsupported("the front end squares and sums in two ops", ops.ReduceSumSquares)
