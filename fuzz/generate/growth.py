@@ -25,7 +25,7 @@ from fuzz.generate.values.recipes import REGIMES, Recipe, array_of, draw_recipe,
 from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.dtype import ANY, ENGINE_DTYPES, FLOAT, DType
-from tenferro_ref.errors import UsageError
+from tenferro_ref.errors import Internal, UsageError, ValidationError
 from tenferro_ref.ops import DEFAULT_POLICY, STABLEHLO, Op, Policy, TensorType
 from tenferro_ref.program import GraphBuilder, GraphProgram, Value
 from tenferro_ref.tensor import Array
@@ -276,7 +276,10 @@ class Growth:
         return parts[0] if count == 1 else self.apply(ops.Concatenate(0), *parts)
 
     def _append(self, op: Op, operands: tuple[Value, ...]) -> tuple[Value, ...]:
-        values = self.builder.apply_many(op, *operands)
+        try:
+            values = self.builder.apply_many(op, *operands)
+        except ValidationError as error:
+            raise Internal(detail=f"the generator made an op that its rule refuses: {error}") from error
         self.count += 1
         for operand in operands:
             self._unread.pop(operand.slot, None)

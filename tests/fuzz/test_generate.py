@@ -31,7 +31,7 @@ from tenferro_ref import ops
 from tenferro_ref.compiler import DECOMPOSED, PassResult, compile_std_to_exec, run_passes
 from tenferro_ref.dims import evaluate, expr_of
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import LoweringError, NumericalFailure
+from tenferro_ref.errors import Internal, LoweringError, NumericalFailure, RankMismatch
 from tenferro_ref.extensions import fft, linalg
 from tenferro_ref.ops import DEFAULT_POLICY, ELEMENTWISE, OPS, STABLEHLO
 from tenferro_ref.program import LoweringView, dumps, loads, to_exec
@@ -389,3 +389,12 @@ def test_weights_change_the_mix() -> None:
         return sum(isinstance(op, ops.DotGeneral) for op in made)
 
     assert dots(Config(weights=(("DotGeneral", 20.0),))) > 2 * dots(DEFAULT)
+
+
+def test_a_rule_that_refuses_what_is_valid_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(op: ops.Tanh, *inputs: object) -> None:
+        raise RankMismatch(op="Tanh", expected=1, actual=2)
+
+    monkeypatch.setattr(ops.Tanh, "infer", refuse)
+    with pytest.raises(Internal, match="an op that its rule refuses: Tanh: expected rank"):
+        list(generate(0, 0, 100))
