@@ -89,6 +89,31 @@ def spread_one(g: Growth) -> None:
         g.apply(ops.Add(), g.apply(ops.Multiply(), x, one), g.like(x))
 
 
+def _shaped_like_a_step(case: Case) -> bool:
+    """Whether arithmetic of inexact numbers reads a value that other arithmetic made, and a broadcast that has its shape from that value."""
+    program = case.program
+    steps = {i.output_slots[0] for i in program.instructions if type(i.op) in ARITHMETIC}
+    likes = {
+        i.output_slots[0]: steps.intersection(i.input_slots[1:]) for i in program.instructions
+        if isinstance(i.op, ops.BroadcastInDim) and program.slot_types[i.output_slots[0]].dtype in INEXACT
+    }  # fmt: skip
+    readers = [i.input_slots for i in program.instructions if type(i.op) in ARITHMETIC]
+    return any(likes.get(a, set()) & {b} for slots in readers for a in slots for b in slots)
+
+
+@motif(4, 2, _shaped_like_a_step, ops.BroadcastInDim, ops.Multiply, ops.Add)
+def shaped_like_a_step(g: Growth) -> None:
+    """A broadcast with the shape of a value that the same fused run makes, so that it cannot be made before the run."""
+    dtypes = [d for d in g.dtypes_of(ops.Multiply) if d in INEXACT]
+    if dtypes and g.max_rank and g.config.dim_exprs:
+        x = g.operand(dtypes, lambda v: v.type.rank > 0)
+        step = g.apply(ops.Add(), x, g.like(x))
+        axis = g.choices.pick(x.type.rank)
+        row = g.fresh(x.dtype, (shape_of(x)[axis],))
+        shape = tuple(InputDim(1, a) for a in range(x.type.rank))
+        g.apply(ops.Multiply(), step, g.apply(ops.BroadcastInDim(shape, (axis,)), row, step))
+
+
 #: Ops of complex numbers whose conjugate a pass might think to be that of one operand, or of all.
 _CONJUGATED = (
     ops.DynamicUpdateSlice, ops.Scatter, ops.Select, ops.GatherDynamicSliceSizes, ops.PadToMatch, ops.DotGeneralWithConj, ops.Subtract,

@@ -58,7 +58,7 @@ class Motif(NamedTuple):
 
 MOTIFS: dict[str, Motif] = {}
 #: Motifs of which one is chosen once their group is, with the weight of the group.
-GROUPS: dict[str, float] = {"inexact": 10, "real": 5, "integer": 5, "chain": 20, "ties": 2}
+GROUPS: dict[str, float] = {"inexact": 11, "real": 5, "integer": 5, "chain": 20, "ties": 2}
 
 
 def motif(

@@ -30,7 +30,7 @@ def check_refusals(equation: Equation, operands: Sequence[Value]) -> None:
 
 def _wrong(equation: Equation, operands: Sequence[Value]) -> Iterator[tuple[str, Sequence[Value]]]:
     (first, *others), output = equation.inputs, equation.output
-    fresh = next(label for label in ascii_letters if label not in "".join((first, *others, output)))
+    fresh = "\N{GREEK SMALL LETTER ALPHA}"  # those of an equation are of ASCII
 
     def text(term: str, result: str = output) -> str:
         return f"{','.join((term, *others))}->{result}"
