@@ -53,7 +53,7 @@ def batch(
         if all(np.isfinite(x).all() for x in results):
             scale, made = scale_of(operands[0], flushes), [*map(wide, results)]
             here = [*judge(scale, [*map(wide, operands)], made, **config)]
-            # as an implementation sees the operands that reads subnormal numbers as zeros
+            # an implementation may read subnormal elements of the operands as zeros
             if flushes and not all(c.holds for c in here):
                 without = [*judge(scale, [*map(wide, map(flushed, operands))], made, **config)]
                 here = without if all(c.holds for c in without) else here

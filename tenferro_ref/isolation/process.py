@@ -108,6 +108,8 @@ class Worker:
             The engine's library is not installed.
         WorkerDied
             The worker ended while loading it.
+        OutputError, ResourceExhausted
+            No process can be started.
         """
         with self._lock:
             self._ensure_started()
@@ -129,7 +131,7 @@ class Worker:
         Raises
         ------
         TenferroError
-            The error that the worker met.
+            The error that the worker met; as `facts`, where it has to be started.
         WorkerDied
             The worker ended, was out of time or memory, or its answer cannot be read; the next request starts a fresh one.
         """

@@ -90,7 +90,7 @@ def _in_parts(x: Value) -> Value:
 
 
 def _chosen(x: Value) -> Value:
-    """The value in place of itself, as a condition that has one axis more, and one element, says."""
+    """The value, chosen from itself and itself by a condition of one element that has one axis more."""
     if not all(map(is_exact, x.shape)):
         return _inside(x)
     condition = x.builder.constant(x.slot // len(_WAYS) % 2, DType.Bool).reshape((1,) * (x.ndim + 1))

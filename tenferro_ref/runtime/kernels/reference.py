@@ -61,12 +61,12 @@ def _polygamma(n: Values, x: Values) -> Any:
     return (-1.0) ** (n + 1) * gamma(n + 1) * _zeta(n + 1, x)
 
 
-#: The largest order of zeta that the reflection computes, and the neighbours of the nearest pole that have all digits of a larger one.
+#: The largest order of zeta that is computed by the reflection; of larger ones, terms on either side of the nearest pole that matter.
 _REFLECTED, _NEIGHBOURS = 21, 8
 
 
 def _zeta(s: Values, q: Values) -> Any:
-    """SciPy's adds a term for each unit below zero, which never ends far below, and whose signs cancel each other where the order is odd."""
+    """SciPy's sum has a term for each unit below zero: far below it never ends, and where the order is odd its terms cancel each other."""
     s, q = np.broadcast_arrays(s.astype(np.float64), q.astype(np.float64))
     below = (q < 0) & (q != np.floor(q)) & (s > 1) & (s == np.floor(s))
     reflected = below & (s <= _REFLECTED)
