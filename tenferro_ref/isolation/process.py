@@ -224,7 +224,7 @@ class Worker:
             answer = channel.receive(watch)
             error = wire.unpack_error(answer["error"]) if "error" in answer else None
             result = None if error else read(answer)
-        except (EOFError, ConnectionError):
+        except (EOFError, OSError):  # the other side is gone, or another thread has closed this one
             raise self._died("") from None
         except (FormatError, AttributeError, KeyError, TypeError, ValueError) as unreadable:
             raise self._died(f"its answer cannot be read: {unreadable}") from None

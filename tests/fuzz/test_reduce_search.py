@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fuzz.findings.reduce import reduce_case
+from fuzz.generate.faults.batches import invalid_case
 from oracle.case import Case
 from tenferro_ref.ops import (
     TensorType,
@@ -55,6 +56,22 @@ def test_the_budget_of_tests_is_kept_and_what_was_found_is_returned() -> None:
         assert not reduction.complete
         assert reduction.reproduced == (limit > 0)
         assert fails(reduction.case)
+
+
+def test_invalid_cases_keep_to_the_budget() -> None:
+    case = invalid_case(seed=5, batch=0, place=0, turn=0)
+    seen: list[Case] = []
+    for limit in (0, 1, 2):
+        seen.clear()
+        reduction = reduce_case(case, lambda c: bool(seen.append(c)) or c is case, max_tests=limit)
+        assert reduction.tests == len(seen) == limit
+        assert not reduction.complete
+        assert reduction.reproduced == (limit > 0)
+        assert reduction.case is case
+    assert not reduce_case(case, lambda _: True, budget_seconds=0.0).reproduced
+    whole = reduce_case(case, lambda _: True)
+    assert (whole.tests, whole.complete, whole.reproduced) == (2, True, True)
+    assert len(whole.case.program.instructions) <= len(case.program.instructions)
 
 
 def test_the_budget_of_seconds_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

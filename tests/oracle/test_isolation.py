@@ -113,6 +113,18 @@ def test_a_worker_outlives_the_thread_that_started_it(worker: MakeWorker) -> Non
     assert w.deaths == 0
 
 
+def test_a_worker_that_another_thread_closes_is_a_typed_error(worker: MakeWorker) -> None:
+    w = worker("execute_hang")
+    assert w.facts
+    with ThreadPoolExecutor(1) as thread:
+        answer = thread.submit(lambda: w.request(request()))
+        while answer.running() and not w._lock.locked():
+            time.sleep(0.01)
+        w.close()
+        with pytest.raises(WorkerDied):
+            answer.result(timeout=30)
+
+
 @pytest.mark.parametrize("mode", ["compile_hang", "execute_hang", "never_ready"])
 def test_a_hang_ends_at_the_time_limit(worker: MakeWorker, mode: str) -> None:
     w = worker(mode, request_seconds=0.5)

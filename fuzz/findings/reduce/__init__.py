@@ -73,10 +73,11 @@ def reduce_case(
     budget_seconds, max_tests
         No new test is begun beyond either. A test in progress is not interrupted.
     progress
-        Called after each test with the number of tests and the smallest size so far.
+        Called after each test with the number of tests and the smallest size so far; not for invalid cases, which have no size
+        and at most four tests.
     """
     if case.refusal is not None:
-        return reduce_invalid(case, still_fails)
+        return reduce_invalid(case, still_fails, budget_seconds, max_tests)
     if case.derivation is not None:
         return reduce_primal(
             case,

@@ -5,6 +5,7 @@ A few simpler cases are tried; an invalid program that is changed at random is i
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -16,16 +17,23 @@ from oracle.case import Case, Refusal, live
 from tenferro_ref.program import GraphProgram, Instruction
 
 
-def reduce_invalid(case: Case, still_fails: Callable[[Case], bool]) -> Reduction:
-    """The first of the simpler cases that fails, if the case itself does."""
-    start, tests = time.perf_counter(), 1
-    smallest, reproduced = case, still_fails(case)
-    for simpler in _simpler(case) if reproduced else ():
-        tests += 1
-        if still_fails(simpler):
-            smallest = simpler
+def reduce_invalid(case: Case, still_fails: Callable[[Case], bool], budget_seconds: float, max_tests: int) -> Reduction:
+    """The first of the simpler cases that fails, if the case itself does; the budget is that of `reduce_case`."""
+    start, tests, failing, complete = time.monotonic(), 0, [], False
+    for candidate in itertools.chain([case], _simpler(case)):
+        if tests >= max_tests or time.monotonic() - start >= budget_seconds:
             break
-    return Reduction(smallest, tests, time.perf_counter() - start, (), reproduced, complete=True)
+        tests += 1
+        if fails := still_fails(candidate):
+            failing.append(candidate)
+        if fails == (candidate is not case):  # the case itself does not fail, or a simpler one does
+            complete = True
+            break
+    else:
+        complete = True
+    return Reduction(
+        [case, *failing][-1], tests, time.monotonic() - start, (), reproduced=bool(failing), complete=complete
+    )
 
 
 def _simpler(case: Case) -> Iterator[Case]:
