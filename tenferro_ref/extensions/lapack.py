@@ -6,15 +6,15 @@ routine leaves without a meaning (`GARBAGE`) are there, so that an instruction h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import INEXACT, DType
-from tenferro_ref.errors import InvalidArgument, RankMismatch, ShapeMismatch
+from tenferro_ref.errors import DTypeMismatch, InvalidArgument, RankMismatch, ShapeMismatch
 from tenferro_ref.extensions import linalg_kernels as kernels
 from tenferro_ref.extensions.elimination import Matrix
 from tenferro_ref.extensions.family import Family, check_count, check_dtype, read_config, register, reject
@@ -23,6 +23,8 @@ from tenferro_ref.ops import TensorType
 from tenferro_ref.tensor import Array
 
 FAMILY = "tenferro-lapack.ffi.v1"
+
+Ports: TypeAlias = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +35,26 @@ class Routine:
     ----------
     kernel
         `kernel(*matrices, **flags) -> results` of one matrix of the batch.
-    results
-        For each result its letter (the operand's dtype "t", its "real" or "complex" one, "int") and extents: m, n, k (the
-        smaller of both), j (one less than n), and r for the last operand's own shape.
+    operands, results
+        The dtype of each (the matrix's "t", the "real" or "complex" one of it, "int") and its extents, behind the batch's:
+        those of the matrix are m and n ("nn": it is square), k is the smaller of both, j one less than n, q at most k. The shape
+        r is that of the last operand, which the matrix is applied to from the left or from the right.
     flags
         The letters that each flag may be; T and F are a boolean.
-    square
-        Whether the matrix must be square.
-    operands
-        How many there are.
     matrix
-        Which of them is the matrix.
+        Which operand is the matrix.
     """
 
     kernel: Callable[..., tuple[Any, ...]]
-    results: tuple[tuple[str, str], ...]
+    operands: Ports
+    results: Ports
     flags: dict[str, str] = field(default_factory=dict)
-    square: bool = False
-    operands: int = 1
     matrix: int = 0
+
+    @property
+    def square(self) -> bool:
+        """Whether the matrix must be square."""
+        return self.operands[self.matrix][1] == "nn"
 
 
 def _potrf(a: Matrix, uplo: str) -> tuple[Matrix, int]:
@@ -148,32 +151,31 @@ def _geev(a: Matrix, compute_left: str, compute_right: str) -> tuple[Matrix | in
 
 
 _UPLO = {"uplo": "LU"}
-_SVD = (("t", "mn"), ("real", "k"))
-_INFO = ("int", "")
+_ANY, _SQUARE = ("t", "mn"), ("t", "nn")
+_DIAGONAL, _TAU, _OTHER, _INFO = ("t", "m"), ("t", "q"), ("t", "r"), ("int", "")
 _VECTORS = (("complex", "nn"), ("complex", "nn"), _INFO)
+_SVD = (_ANY, ("real", "k"))
 
-_GESDD = Routine(_gesdd, (*_SVD, ("t", "mk"), ("t", "kn"), _INFO), {"mode": "ASN"})
+_GESDD = Routine(_gesdd, (_ANY,), (*_SVD, ("t", "mk"), ("t", "kn"), _INFO), {"mode": "ASN"})
 
 #: Every routine, by its name without the letter of the dtype. Results of gesdd and gesvd are those of the mode "S"; gehrd's
 #: range of rows is all of them.
 ROUTINES: dict[str, Routine] = {
-    "potrf": Routine(_potrf, (("t", "mn"), _INFO), _UPLO, square=True),
-    "trsm": Routine(
-        _trsm, (("t", "r"),), {"side": "LR", **_UPLO, "trans_x": "NTC", "diag": "NU"}, square=True, operands=2
-    ),
-    "getrf": Routine(_getrf, (("t", "mn"), ("int", "k"), _INFO)),
-    "geqrf": Routine(kernels.geqrf, (("t", "mn"), ("t", "k"))),
-    "orgqr": Routine(_orgqr, (("t", "mn"),), operands=2),
-    "geqp3": Routine(_geqp3, (("t", "mn"), ("int", "n"), ("t", "k")), operands=2),
-    "ormqr": Routine(_ormqr, (("t", "r"),), {"left": "TF", "transpose": "TF"}, operands=3),
+    "potrf": Routine(_potrf, (_SQUARE,), (_SQUARE, _INFO), _UPLO),
+    "trsm": Routine(_trsm, (_SQUARE, _OTHER), (_OTHER,), {"side": "LR", **_UPLO, "trans_x": "NTC", "diag": "NU"}),
+    "getrf": Routine(_getrf, (_ANY,), (_ANY, ("int", "k"), _INFO)),
+    "geqrf": Routine(kernels.geqrf, (_ANY,), (_ANY, ("t", "k"))),
+    "orgqr": Routine(_orgqr, (_ANY, _TAU), (_ANY,)),
+    "geqp3": Routine(_geqp3, (_ANY, ("int", "n")), (_ANY, ("int", "n"), ("t", "k"))),
+    "ormqr": Routine(_ormqr, (_ANY, _TAU, _OTHER), (_OTHER,), {"left": "TF", "transpose": "TF"}),
     "gesdd": _GESDD,
     "gesvd": _GESDD,
-    "syevd": Routine(_syevd, (("t", "mn"), ("real", "n"), _INFO), {"mode": "VN", **_UPLO}, square=True),
-    "geev": Routine(_geev, _VECTORS, {"compute_left": "VN", "compute_right": "VN"}, square=True),
-    "gehrd": Routine(_gehrd, (("t", "mn"), ("t", "j"), _INFO), square=True),
-    "sytrd": Routine(_sytrd, (("t", "mn"), ("real", "n"), ("real", "j"), ("t", "j"), _INFO), _UPLO, square=True),
-    "gees": Routine(_gees, (("t", "nn"), ("t", "nn"), _INFO, _INFO), {"mode": "VN", "sort": "N"}, square=True),
-    "gtsv": Routine(_gtsv, (("t", "m"), ("t", "m"), ("t", "m"), ("t", "mn"), _INFO), operands=4, matrix=3),
+    "syevd": Routine(_syevd, (_SQUARE,), (_SQUARE, ("real", "n"), _INFO), {"mode": "VN", **_UPLO}),
+    "geev": Routine(_geev, (_SQUARE,), _VECTORS, {"compute_left": "VN", "compute_right": "VN"}),
+    "gehrd": Routine(_gehrd, (_SQUARE,), (_SQUARE, ("t", "j"), _INFO)),
+    "sytrd": Routine(_sytrd, (_SQUARE,), (_SQUARE, ("real", "n"), ("real", "j"), ("t", "j"), _INFO), _UPLO),
+    "gees": Routine(_gees, (_SQUARE,), (_SQUARE, _SQUARE, _INFO, _INFO), {"mode": "VN", "sort": "N"}),
+    "gtsv": Routine(_gtsv, (*[_DIAGONAL] * 3, _ANY), (*[_DIAGONAL] * 3, _ANY, _INFO), matrix=3),
 }
 #: The names of complex routines that differ.
 COMPLEX_NAMES = {"ungqr": "orgqr", "unmqr": "ormqr", "heevd": "syevd", "hetrd": "sytrd"}
@@ -219,29 +221,28 @@ def _infer(op: ops.Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorTyp
     ------
     InvalidArgument
         Flags that the routine does not have.
-    Unsupported
-        A dtype other than F32, F64, C32, C64.
+    Unsupported, DTypeMismatch
+        A dtype other than F32, F64, C32, C64; an operand of another dtype than the matrix asks for.
     RankMismatch, ShapeMismatch
-        No matrix, one that must be square and is not, or a second operand that does not fit.
+        No matrix, one that must be square (or have no more columns than rows) and is not, or another operand that does not fit.
     """
     routine, config = ROUTINES[op.op], config_of(op)
-    check_count(op, inputs, routine.operands)
+    check_count(op, inputs, len(routine.operands))
     a = inputs[routine.matrix]
     check_dtype(op, a.dtype, INEXACT)
     if a.rank < 2:
         raise RankMismatch(op=op.op, expected=2, actual=a.rank)
     (*batch, m, n) = a.static_shape
-    if routine.square and m != n:
+    if (routine.square and m != n) or (op.op == "orgqr" and m < n):
         raise ShapeMismatch(op=op.op, lhs=(m, n), rhs=(n, m))
-    if op.op == "trsm":
-        side = -2 if config["side"] == "L" else -1
-        other = inputs[1].static_shape
-        if len(other) != a.rank or other[:-2] != tuple(batch) or other[side] != m:
-            raise ShapeMismatch(op=op.op, lhs=a.static_shape, rhs=other)
-    if op.op == "ormqr":
-        other = inputs[2].static_shape
-        if len(other) != a.rank or other[:-2] != tuple(batch) or other[-2 if config["left"] == "T" else -1] != m:
-            raise ShapeMismatch(op=op.op, lhs=a.static_shape, rhs=other)
+    dtypes = {"t": a.dtype, "real": a.dtype.real, "complex": a.dtype.complex, "int": DType.I32}
+    extents = {"m": m, "n": n, "k": min(m, n), "j": max(n - 1, 0)}
+    for t, (letter, axes) in zip(inputs, routine.operands, strict=True):
+        if t.dtype is not dtypes[letter]:
+            raise DTypeMismatch(op=op.op, lhs=dtypes[letter].name, rhs=t.dtype.name)
+        wanted = _wanted(t.static_shape, axes, config, extents)
+        if t.static_shape != (*batch, *wanted):
+            raise ShapeMismatch(op=op.op, lhs=(*batch, *wanted), rhs=t.static_shape)
     results = routine.results
     if op.op == "geev" and not a.dtype.is_complex:
         results = (("real", "n"), ("real", "n"), *results)
@@ -252,14 +253,24 @@ def _infer(op: ops.Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorTyp
         results = (*results[:2], *values, *results[2:])
     elif op.op in ("gesdd", "gesvd") and config["mode"] != "S":
         results = (*_SVD, ("t", "mm"), ("t", "nn"), _INFO)
-    dtypes = {"t": a.dtype, "real": a.dtype.real, "complex": a.dtype.complex, "int": DType.I32}
-    extents = {"m": m, "n": n, "k": min(m, n), "j": max(n - 1, 0)}
     return tuple(
         TensorType(
             dtypes[letter], inputs[-1].shape if axes == "r" else (*batch, *(extents[axis] for axis in axes))
         )
         for letter, axes in results
     )  # fmt: skip
+
+
+def _wanted(
+    shape: tuple[int, ...], axes: str, config: Mapping[str, str], extents: Mapping[str, int]
+) -> tuple[int, ...]:
+    """The extents, behind the batch's, that an operand of this shape must have."""
+    if axes == "q":  # as many reflectors as it has, which may be fewer than there can be
+        return (min((extents["k"], *shape[-1:])),)
+    if axes != "r":
+        return tuple(extents[axis] for axis in axes)
+    left = config.get("side") == "L" or config.get("left") == "T"
+    return (extents["m"], *shape[-1:]) if left else (*shape[-2:-1], extents["m"])
 
 
 def _execute(op: ops.Extension, inputs: Sequence[Array]) -> Sequence[Array]:

@@ -121,6 +121,15 @@ def test_series_whose_terms_cancel_have_all_digits(order):
     np.testing.assert_allclose(zeta, of_zeta, rtol=64 * 2.0**-52)
 
 
+def test_erfc_keeps_its_digits_down_to_the_subnormals():
+    x = np.concatenate([np.linspace(-6, 27.4, 700), [26.859375, 28.0, 1e300, INF]])
+    made = apply(ops.Special("erfc"), x)
+    true = np.array([float(mpmath.erfc(min(q, 1000))) for q in x])
+    assert (np.abs(made - true) <= 16 * np.spacing(true)).all()
+    assert made[-4] > 0
+    assert (made[-3:] == 0).all()
+
+
 @pytest.mark.parametrize("order", [2, 3, 4, 21, 22, 40])
 def test_zeta_far_below_zero_is_the_sum_around_the_nearest_pole(order):
     """A sum of a term for each unit below zero would never end."""

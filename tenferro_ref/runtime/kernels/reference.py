@@ -25,14 +25,14 @@ def _scipy(name: str) -> Callable[..., Any]:
     return function
 
 
-erf, erfc, erfinv, gamma, gammaln, psi, zeta, i1e = map(
-    _scipy, ("erf", "erfc", "erfinv", "gamma", "gammaln", "psi", "zeta", "i1e")
+erf, erfc, erfcx, erfinv, gamma, gammaln, psi, zeta, i1e = map(
+    _scipy, ("erf", "erfc", "erfcx", "erfinv", "gamma", "gammaln", "psi", "zeta", "i1e")
 )
 
 _SPECIAL: dict[str, Callable[[Values], Any]] = {
     "cbrt": np.cbrt, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh,
     "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "erf": erf,
-    "erfc": erfc, "erf_inv": erfinv, "lgamma": lambda x: _lgamma(x),
+    "erfc": lambda x: _erfc(x), "erf_inv": erfinv, "lgamma": lambda x: _lgamma(x),
     "digamma": lambda x: _digamma(x), "bessel_i1e": lambda x: np.copysign(i1e(x), x),
 }  # fmt: skip
 _SPECIAL2: dict[str, Callable[[Values, Values], Any]] = {
@@ -40,6 +40,16 @@ _SPECIAL2: dict[str, Callable[[Values, Values], Any]] = {
     "zeta": lambda s, q: _zeta(s, q),
     "polygamma": lambda n, x: np.where(n == 0, _digamma(x), _polygamma(n, x)),
 }
+
+
+def _erfc(x: Values) -> Any:
+    """SciPy's loses digits above 2, up to eight bits of them, and is zero where the value is subnormal."""
+    value, far = np.array(erfc(x)), x > 2
+    z = np.minimum(x[far].astype(np.float64), 28)
+    high = np.round(z * 2**20) / 2**20  # its square is exact
+    root = np.exp(-high * high / 2)
+    value[far] = root * (erfcx(z) * np.exp((high - z) * (high + z))) * root
+    return value
 
 
 def _lgamma(x: Values) -> Any:

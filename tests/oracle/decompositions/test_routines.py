@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -16,9 +17,18 @@ from oracle.peers import Execution, NativeExecutor, Pool
 from oracle.staged import decomposing
 from oracle.verdict import Verdict
 from tenferro_ref import ops
-from tenferro_ref.errors import UnsupportedOp
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import (
+    DTypeMismatch,
+    InvalidCompiledGraph,
+    RankMismatch,
+    ShapeMismatch,
+    Unsupported,
+    UnsupportedOp,
+)
 from tenferro_ref.extensions import lapack
 from tenferro_ref.isolation.engines.reader import evaluate
+from tenferro_ref.ops import TensorType
 from tenferro_ref.stablehlo import load
 from tests.libraries import module_or_skip
 
@@ -73,6 +83,12 @@ FUNCTIONS = {
         lambda a: lax.linalg.tridiagonal_solve(a[..., 0], a[..., 1], a[..., 2], a[..., :3]), SQUARE),
     "solve": (lambda a: jnp.linalg.solve(a, a[..., :2]), SQUARE),
 }  # fmt: skip
+
+
+def described(words: str) -> TensorType:
+    """The type of words like "f8[3, 2]"."""
+    dtype, _, shape = words.partition("[")
+    return TensorType(DType.of(np.empty(0, dtype)), tuple(json.loads(f"[{shape}")))
 
 
 def text_of(name: str) -> str:
@@ -198,6 +214,33 @@ def test_calls_that_are_not_as_jax_makes_them_are_refused(old: str, new: str, wo
     assert old in text
     with pytest.raises((UnsupportedOp, lapack.InvalidArgument), match=words):
         load(text.replace(old, new), "changed")
+
+
+A, TALL_A, TAU, LINE = "f8[3, 3]", "f8[5, 3]", "f8[3]", "f8[5]"
+
+
+@pytest.mark.parametrize(
+    ("name", "operands", "kind"),
+    [
+        ("gtsv", [LINE, LINE, TAU, "f8[5, 2]"], ShapeMismatch), ("gtsv", [LINE, LINE, "f4[5]", "f8[5, 2]"], DTypeMismatch),
+        ("gtsv", [LINE, LINE, "f8[5, 1]", "f8[5, 2]"], ShapeMismatch), ("orgqr", [TALL_A, "f8[4]"], ShapeMismatch),
+        ("orgqr", ["f8[3, 5]", TAU], ShapeMismatch), ("orgqr", [TALL_A, "f8[]"], ShapeMismatch),
+        ("ormqr", [TALL_A, TAU, "f8[4, 2]"], ShapeMismatch), ("ormqr", [TALL_A, TAU, "c16[5, 2]"], DTypeMismatch),
+        ("geqp3", [TALL_A, TAU], DTypeMismatch), ("geqp3", [TALL_A, "i4[5]"], ShapeMismatch),
+        ("trsm", [A, "f8[2, 3]"], ShapeMismatch), ("trsm", [A, "f8[3]"], ShapeMismatch), ("trsm", [A, "f8[]"], ShapeMismatch),
+        ("trsm", ["f8[2, 3, 3]", "f8[3, 3, 2]"], ShapeMismatch), ("getrf", [TAU], RankMismatch), ("syevd", [TALL_A], ShapeMismatch),
+        ("getrf", ["i4[3, 3]"], Unsupported), ("trsm", [A], InvalidCompiledGraph),
+    ],
+)  # fmt: skip
+def test_operands_that_do_not_fit_are_refused_by_the_rule(name: str, operands: list[str], kind: type) -> None:
+    types = list(map(described, operands))
+    with pytest.raises(kind):
+        ops.Extension.of(lapack.FAMILY, name, {}).infer(ops.DEFAULT_POLICY, *types)
+
+
+def test_fewer_reflectors_than_there_can_be() -> None:
+    types = [described(TALL_A), described("f8[2]")]
+    assert ops.Extension.of(lapack.FAMILY, "orgqr", {}).infer(ops.DEFAULT_POLICY, *types) == (types[0],)
 
 
 def test_a_hessenberg_form_of_some_of_the_rows_is_refused() -> None:
