@@ -166,13 +166,22 @@ def value_of_two(function: str, a: float, b: float) -> Any:
 
 def _zeta(a: float, b: float) -> Any:
     """Of Hurwitz, at most `b**-a * (1 + b / (a - 1))` beyond 1; mpmath counts digits from 1 on, and of what is less than all numbers no end."""
-    if b < 0:  # where mpmath's series is far off (a = 2, b = -50.3); terms of both signs may cancel
-        with mpmath.workprec(2 * PRECISION):
-            terms = math.ceil(-b)
-            first = mpmath.fsum((mpmath.mpf(b) + k) ** -mpmath.mpf(a) for k in range(terms))
-            return first + mpmath.zeta(a, mpmath.mpf(b) + terms)
+    if b < 0:
+        return _zeta_below(a, b)
     small = a * math.log2(max(b, 1.0))
     if small - math.log2(1 + max(b, 0.0) / (a - 1)) > _BELOW_ALL:
         return mpmath.ldexp(1, -_BELOW_ALL)
     with mpmath.workprec(PRECISION + int(min(small, 1200.0))):
         return mpmath.re(mpmath.zeta(a, b))
+
+
+def _zeta_below(a: float, b: float) -> Any:
+    """Where mpmath's series is far off (a = 2, b = -50.3). Terms of both signs may cancel down to the first beyond them all."""
+    terms = math.ceil(-b)
+    for more in (0, int(min(a * math.log2(2 + 2 * terms), 1200.0))):
+        with mpmath.workprec(2 * PRECISION + more):
+            first = [(mpmath.mpf(b) + k) ** -mpmath.mpf(a) for k in range(terms)]
+            value = mpmath.fsum([*first, mpmath.zeta(a, mpmath.mpf(b) + terms)])
+            if abs(value) > mpmath.ldexp(max(map(abs, first)), -PRECISION):
+                break
+    return value

@@ -130,6 +130,41 @@ def test_erfc_keeps_its_digits_down_to_the_subnormals():
     assert (made[-3:] == 0).all()
 
 
+def test_zeta_has_its_digits_where_its_terms_are_alike_and_where_they_cancel():
+    orders = np.array([159.07431665336821, 39.2, 3e13, 2.5, 1.0625, 17.0, 101.0, 21.0, 19.0, 3.0])
+    x = np.array(
+        [
+            84.4495922874678,
+            194.3,
+            1.7,
+            1e200,
+            3.0,
+            -8.499999974662986,
+            -3.5,
+            -6.495232986238787,
+            -3.042270793046818,
+            0.25,
+        ]
+    )
+    made = apply(ops.Special2("zeta"), orders, x)
+    with mpmath.workprec(500):
+        true = []
+        for s, q in zip(map(mpmath.mpf, orders.tolist()), map(mpmath.mpf, x.tolist()), strict=True):
+            end = q + 2000  # three terms of Euler and Maclaurin from there on
+            rest = end ** (1 - s) / (s - 1) + end**-s / 2 + s * end ** (-s - 1) / 12
+            true.append(float(mpmath.fsum((q + k) ** -s for k in range(2000)) + rest))
+    np.testing.assert_allclose(made, true, rtol=8 * 2.0**-52, atol=0)
+
+
+@pytest.mark.parametrize("order", [7, 170, 200, 400])
+def test_polygamma_where_factorial_or_sum_leave_the_numbers(order):
+    x = np.array([2.0, 100.0, 400.0])
+    made = apply(ops.Special2("polygamma"), np.full(3, float(order)), x)
+    with mpmath.workprec(4000):
+        true = [float(mpmath.polygamma(order, q)) for q in x.tolist()]
+    np.testing.assert_allclose(made, true, rtol=16 * 2.0**-52, atol=0)
+
+
 @pytest.mark.parametrize("order", [2, 3, 4, 21, 22, 40])
 def test_zeta_far_below_zero_is_the_sum_around_the_nearest_pole(order):
     """A sum of a term for each unit below zero would never end."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -25,8 +27,8 @@ def _scipy(name: str) -> Callable[..., Any]:
     return function
 
 
-erf, erfc, erfcx, erfinv, gamma, gammaln, psi, zeta, i1e = map(
-    _scipy, ("erf", "erfc", "erfcx", "erfinv", "gamma", "gammaln", "psi", "zeta", "i1e")
+erf, erfc, erfcx, erfinv, gamma, gammaln, psi, i1e = map(
+    _scipy, ("erf", "erfc", "erfcx", "erfinv", "gamma", "gammaln", "psi", "i1e")
 )
 
 _SPECIAL: dict[str, Callable[[Values], Any]] = {
@@ -65,45 +67,80 @@ def _digamma(x: Values) -> Any:
     return np.where((x <= 0) & (turn == 0), np.nan, value)
 
 
+#: The largest order of polygamma whose factorial is computed exactly.
+_MOST_ORDERS = 1000
+
+
 def _polygamma(n: Values, x: Values) -> Any:
-    """In float64: a factorial overflows long before its product with what it meets does."""
-    n, x = n.astype(np.float64), x.astype(np.float64)
-    return (-1.0) ** (n + 1) * gamma(n + 1) * _zeta(n + 1, x)
-
-
-#: The largest order of zeta that is computed by the reflection; of larger ones, terms on either side of the nearest pole that matter.
-_REFLECTED, _NEIGHBOURS = 21, 8
-
-
-def _zeta(s: Values, q: Values) -> Any:
-    """SciPy's sum has a term for each unit below zero: far below it never ends, and where the order is odd its terms cancel each other."""
-    s, q = np.broadcast_arrays(s.astype(np.float64), q.astype(np.float64))
-    below = (q < 0) & (q != np.floor(q)) & (s > 1) & (s == np.floor(s))
-    reflected = below & (s <= _REFLECTED)
-    far = below & ~reflected & (q < -2 * _NEIGHBOURS)
-    turn = np.where(below, q - np.round(q), 0.25)
-    value = np.array(zeta(s, np.where(reflected, 1 - q, np.where(far, 1.0, q))))
-    for order in np.unique(s[reflected]):
-        at, sign = reflected & (s == order), 1 if order % 2 else -1
-        value[at] = sign * (value[at] + _derivative_of_cotangent(int(order) - 1, turn[at]) / gamma(order))
-    around = np.arange(-_NEIGHBOURS, _NEIGHBOURS + 1.0)
-    value[far] = np.sum((turn[far, np.newaxis] + around) ** -s[far, np.newaxis], axis=-1)
+    """In float64. A factorial overflows, and a sum underflows, long before the product of both does: powers of two are kept apart."""
+    n, x = np.broadcast_arrays(n.astype(np.float64), x.astype(np.float64))
+    sign = (-1.0) ** (n + 1)
+    value = np.array(sign * gamma(n + 1) * _zeta(n + 1, x))
+    apart = (x >= 2) & np.isfinite(x) & (n >= 1) & (n <= _MOST_ORDERS) & (n == np.floor(n))
+    for order in np.unique(n[apart]):
+        at, factorial = apart & (n == order), math.factorial(int(order))
+        bits, power = factorial.bit_length(), np.frexp(x[at])[1] - 1
+        step = np.ldexp(1.0, -power)
+        product = float(Fraction(factorial, 1 << bits)) * _hurwitz(order + 1, x[at] * step, step)
+        value[at] = sign[at] * np.ldexp(product, bits - power * int(order + 1))
     return value
 
 
-def _derivative_of_cotangent(order: int, turn: Values) -> Any:
-    """Of `pi * cot(pi * turn)`, a polynomial in the cotangent whose coefficients have one sign."""
-    slope = np.polynomial.Polynomial([-1.0, 0.0, -1.0])
-    value = np.polynomial.Polynomial([0.0, 1.0])
-    for _ in range(order):
-        value = slope * value.deriv()
-    # near a half the cotangent is zero, and the tangent of what is missing has its digits
-    rest = np.copysign(0.5, turn) - turn
-    cotangent = np.where(np.abs(turn) < 0.25, 1 / np.tan(np.pi * turn), np.tan(np.pi * rest))
-    total = np.full(turn.shape, value.coef[-1])
-    for coefficient in value.coef[-2::-1]:  # NumPy's begins with a product by zero, which is NaN of an infinity
-        total = total * cotangent + coefficient
-    return np.pi ** (order + 1) * total
+def _zeta(s: Values, q: Values) -> Any:
+    """Of Hurwitz; below zero, where it has a term for each unit and those of odd orders cancel each other, by reflection."""
+    s, q = np.broadcast_arrays(s.astype(np.float64), q.astype(np.float64))
+    pole = (q <= 0) & (q == np.floor(q))
+    value = np.where((s == 1) | ((s > 1) & pole), np.inf, np.where((s > 1) & (q == np.inf), 0.0, np.nan))
+    above, below = (s > 1) & (q > 0) & np.isfinite(q), (s > 1) & (s == np.floor(s)) & (q < 0) & ~pole
+    value[above] = _hurwitz(s[above], q[above])
+    s, q = s[below], q[below]
+    value[below] = _both_sides(s, q - np.round(q)) - (-1.0) ** s * _hurwitz(s, 1 - q)
+    return value
+
+
+#: Terms that are added before the rest is taken from a series, and the coefficients of that: Bernoulli's numbers by factorials.
+_TERMS = 32
+_REST = (
+    1 / 12, -1 / 720, 1 / 30_240, -1 / 1_209_600, 1 / 47_900_160, -691 / 1_307_674_368_000, 1 / 74_724_249_600,
+    -3617 / 10_670_622_842_880_000,
+)  # fmt: skip
+
+
+def _hurwitz(s: Values, q: Values, step: Values | float = 1.0) -> Any:
+    """The sum of `(q + k * step) ** -s` over k = 0, 1, ..."""
+    return _summed(s, lambda p, k: (q + k * step) ** -p, q + _TERMS * step, step)
+
+
+def _both_sides(s: Values, turn: Values) -> Any:
+    """The sum of `(turn + k) ** -s` over all integers k, for whole s; `turn` is at most a half.
+
+    A term of either side is the nearer one's times what the other is of it, so that what is left of two that cancel has its digits.
+    """
+    near, odd = np.abs(turn), s % 2 == 1
+
+    def power(p: Values, k: int) -> Values:
+        decay = -2 * p * np.arctanh((0.5 - near) / (0.5 + k))
+        both: Values = (near + k) ** -p * np.where(odd, -np.copysign(np.expm1(decay), -turn), 1 + np.exp(decay))
+        return both
+
+    return _summed(s, power, _TERMS, 1.0)
+
+
+def _summed(s: Values, power: Callable[[Any, int], Any], end: Values | float, step: Values | float) -> Any:
+    """The sum of `power(s, k)` over k = 0, 1, ..., a power of a base that grows by `step` and is `end` for the first that is not added.
+
+    By Euler and Maclaurin. Of an order beyond twice the number of steps to `end` the rest is nothing, and its series diverges.
+    """
+    rest = power(s - 1, _TERMS) / ((s - 1) * step) + power(s, _TERMS) / 2
+    factor, bounded = step, np.minimum(s, 1e15)
+    for j, coefficient in enumerate(_REST):
+        factor = factor * (bounded + 2 * j)
+        rest = rest + coefficient * factor * power(s + 2 * j + 1, _TERMS)
+        factor = factor * (bounded + 2 * j + 1) * step * step
+    total = np.where(s * step / 2 > end, 0.0, rest)
+    for k in reversed(range(_TERMS)):
+        total = total + power(s, k)
+    return total
 
 
 @KERNELS.row(ops.Special)
