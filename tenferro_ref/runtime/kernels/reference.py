@@ -137,10 +137,10 @@ def _summed(s: Values, power: Callable[[Any, int], Any], end: Values | float, st
         factor = factor * (bounded + 2 * j)
         rest = rest + coefficient * factor * power(s + 2 * j + 1, _TERMS)
         factor = factor * (bounded + 2 * j + 1) * step * step
-    total = np.where(s * step / 2 > end, 0.0, rest)
+    terms = 0.0
     for k in reversed(range(_TERMS)):
-        total = total + power(s, k)
-    return total
+        terms = terms + power(s, k)
+    return terms + np.where(s * step / 2 > end, 0.0, rest)
 
 
 @KERNELS.row(ops.Special)
