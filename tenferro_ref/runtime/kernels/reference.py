@@ -45,7 +45,7 @@ _SPECIAL2: dict[str, Callable[[Values, Values], Any]] = {
 
 
 def _erfc(x: Values) -> Any:
-    """SciPy's loses digits above 2, up to eight bits of them, and is zero where the value is subnormal."""
+    """SciPy's loses up to nine bits above 2, and is zero where the value is subnormal."""
     value, far = np.array(erfc(x)), x > 2
     z = np.minimum(x[far].astype(np.float64), 28)
     high = np.round(z * 2**20) / 2**20  # its square is exact
