@@ -253,7 +253,8 @@ class Worker:
                     how = children.ending(process.wait(_END_SECONDS))
             keeper.stop(process)
         if stderr is not None:
-            tail = children.tail(stderr, _STDERR_TAIL).decode("utf-8", "replace")
+            with contextlib.suppress(ValueError):  # another thread has closed it
+                tail = children.tail(stderr, _STDERR_TAIL).decode("utf-8", "replace")
         self.deaths += 1
         self.close()
         return WorkerDied(worker=self.name, how=how or "its socket closed", stderr_tail=tail)
