@@ -133,7 +133,8 @@ class Worker:
         TenferroError
             The error that the worker met; as `facts`, where it has to be started.
         WorkerDied
-            The worker ended, was out of time or memory, or its answer cannot be read; the next request starts a fresh one.
+            The worker ended, was closed by another thread, was out of time or memory, or its answer cannot be read; the next request
+            starts a fresh one.
         """
         with self._lock:
             return self._exchange(self._ensure_started(), message, self.spec.request_seconds, read)

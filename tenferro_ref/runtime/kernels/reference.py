@@ -87,7 +87,7 @@ def _polygamma(n: Values, x: Values) -> Any:
 
 
 def _zeta(s: Values, q: Values) -> Any:
-    """Of Hurwitz; below zero, where it has a term for each unit and those of odd orders cancel each other, by reflection."""
+    """Hurwitz's zeta function. Below zero it has a term for each unit, and those of odd orders nearly cancel: the reflection is used there."""
     s, q = np.broadcast_arrays(s.astype(np.float64), q.astype(np.float64))
     pole = (q <= 0) & (q == np.floor(q))
     value = np.where((s == 1) | ((s > 1) & pole), np.inf, np.where((s > 1) & (q == np.inf), 0.0, np.nan))
@@ -114,13 +114,13 @@ def _hurwitz(s: Values, q: Values, step: Values | float = 1.0) -> Any:
 def _both_sides(s: Values, turn: Values) -> Any:
     """The sum of `(turn + k) ** -s` over all integers k, for whole s; `turn` is at most a half.
 
-    A term of either side is the nearer one's times what the other is of it, so that what is left of two that cancel has its digits.
+    The two terms for k and -k - 1, on either side of zero, are added as the nearer one times a factor, of which nothing is lost where they nearly cancel.
     """
     near, odd = np.abs(turn), s % 2 == 1
 
     def power(p: Values, k: int) -> Values:
         decay = -2 * p * np.arctanh((0.5 - near) / (0.5 + k))
-        both: Values = (near + k) ** -p * np.where(odd, -np.copysign(np.expm1(decay), -turn), 1 + np.exp(decay))
+        both: Values = (near + k) ** -p * np.where(odd, np.copysign(np.expm1(decay), turn), 1 + np.exp(decay))
         return both
 
     return _summed(s, power, _TERMS, 1.0)
@@ -132,7 +132,7 @@ def _summed(s: Values, power: Callable[[Any, int], Any], end: Values | float, st
     By Euler and Maclaurin. Of an order beyond twice the number of steps to `end` the rest is nothing, and its series diverges.
     """
     rest = power(s - 1, _TERMS) / ((s - 1) * step) + power(s, _TERMS) / 2
-    factor, bounded = step, np.minimum(s, 1e15)
+    factor, bounded = step, np.minimum(s, 1e15)  # whose products do not overflow
     for j, coefficient in enumerate(_REST):
         factor = factor * (bounded + 2 * j)
         rest = rest + coefficient * factor * power(s + 2 * j + 1, _TERMS)
