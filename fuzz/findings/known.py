@@ -29,6 +29,8 @@ _UNNAMED = frozenset({
     "BroadcastInDim", "Concatenate", "Constant", "DynamicSlice", "Pad", "Reshape", "Reverse", "Slice", "Transpose",
     "broadcast_in_dim", "concatenate", "constant", "dynamic_slice", "pad", "reshape", "reverse", "slice", "transpose",
 })  # fmt: skip
+#: Of more than two in a row, of which arrays are made, a pattern need not name the others.
+_CONSTANTS = frozenset({"Constant", "constant"})
 #: Any ops, first or last in a pattern: a death is known by the check that failed, whatever is left of its program.
 _ANY = "..."
 #: The executor in rules about the C API, whose signature is `section: name` of a check of `tenferro-ref conform`.
@@ -84,8 +86,8 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 def fits(pattern: str, signature: str) -> bool:
     """Whether each part of a signature is one of the alternatives (` or `) of that part of the pattern.
 
-    Ops are compared one by one: all of them, or without constants and ops that move elements, where the pattern names none such.
-    Before the others, and behind them, `...` stands for any ops, or none.
+    Ops are compared one by one: all of them, or without constants and ops that move elements, where the pattern names none such;
+    two constants in a row stand for more. Before the others, and behind them, `...` stands for any ops, or none.
     `Scatter` is one with indices of any type, `Scatter(U8)` of that type (`naming.named`).
     """
     wanted, parts = pattern.split(" | "), signature.split(" | ")
@@ -103,10 +105,11 @@ def alternatives(part: str) -> list[str]:
 
 def _is_chain(wanted: list[str], ops: list[str]) -> bool:
     left = [op for op in ops if op.partition("(")[0] not in _UNNAMED or any(_is_op(w, op) for w in wanted)]
+    few = [op for i, op in enumerate(left) if op not in _CONSTANTS or left[max(i - 2, 0) : i] != [op, op]]
     named = [op for op in wanted if op != _ANY]
     return any(
         all(map(_is_op, named, chain[start:]))
-        for chain in (ops, left)
+        for chain in (ops, left, few)
         for start in _starts(wanted, spare=len(chain) - len(named))
     )
 

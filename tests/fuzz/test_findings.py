@@ -193,6 +193,19 @@ class TestRules:
     def test_ops_are_all_named_but_for_moves_and_constants(self, ops: str, fits_it: bool) -> None:
         assert fits(EXP_LOG, f"{ops} | F64 | expected inf, got finite | rewrite: algsimp") is fits_it
 
+    @pytest.mark.parametrize(
+        ("ops", "fits_it"),
+        [
+            ("Constant > Maximum", False),
+            ("Constant > Constant > Maximum", True),
+            ("Constant > Constant > BroadcastInDim > Constant > Concatenate > Constant > Maximum", True),
+            ("Constant > Constant > Constant > Add > Maximum", False),
+        ],
+    )
+    def test_two_constants_in_a_row_stand_for_more(self, ops: str, fits_it: bool) -> None:
+        rest = "F32 | expected NaN, got a number | every lane"
+        assert fits(f"Constant > Constant > Maximum | {rest}", f"{ops} | {rest}") is fits_it
+
     def test_constants_and_moves_of_a_module_are_not_named_either(self) -> None:
         signature = "constant > broadcast_in_dim > reduce_window > maximum | F32 | WorkerDied | rewrite: algsimp"
         assert fits("reduce_window > maximum | F32 | WorkerDied | rewrite: algsimp", signature)
