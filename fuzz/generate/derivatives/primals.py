@@ -69,6 +69,7 @@ _OFTEN: dict[str, int] = {
 _AXES: dict[Any, int] = {
     ops.Transpose: 3,
     ops.BroadcastInDim: 3,
+    ops.ExtractDiag: 3,
     ops.Reverse: 2,
     ops.ReduceProd: 2,
     ops.DotGeneral: 3,

@@ -303,17 +303,31 @@ def _truncates_at_half(case: Case) -> bool:
     return False
 
 
-@motif(2, 1, _truncates_at_half, ops.DynamicTruncate, ops.Constant, name="truncated at a half")
+@motif(3, 1, _truncates_at_half, ops.DynamicTruncate, ops.Constant, name="truncated at a half")
 def truncated_at_half(g: Growth) -> None:
-    """To n + 1/2 elements, n even: halves go away from zero."""
-    dtypes = [d for d in (DType.F64, DType.F32) if d in g.config.dtypes]
-    x = g.operand(g.config.dtypes, lambda v: any(isinstance(e, int) and e > 1 for e in v.shape))
-    axes = [a for a, e in enumerate(shape_of(x)) if e > 1]
-    if dtypes and axes and not g.portable:
-        axis = g.choices.choose(axes)
-        size = g.choices.choose(range(0, shape_of(x)[axis], 2))
-        number = g.apply(ops.Constant.of(size + 0.5, g.choices.choose(dtypes)), estimate=Estimate(True, 4))
-        g.show(ops.DynamicTruncate(axis), x, number)
+    """To n + 1/2 elements, n even: halves go away from zero. What is left may be contracted, so that its cut axis is merged with another."""
+    sizes = [d for d in (DType.F64, DType.F32) if d in g.config.dtypes]
+    factors = g.dtypes_of(ops.DotGeneral) if g.has(ops.DotGeneral) and g.max_rank > 2 and g.limit >= 4**3 else ()
+    contracted = bool(factors) and g.choices.chance(60)
+    if contracted:
+        x = g.fresh(g.dtype(factors), tuple(2 + g.choices.pick(3) for _ in range(3)))
+    else:
+        x = g.operand(g.config.dtypes, lambda v: any(isinstance(e, int) and e > 1 for e in v.shape))
+    shape = shape_of(x)
+    axes = [a for a, e in enumerate(shape) if e > 1]
+    if not sizes or not axes or g.portable:
+        return
+    axis = g.choices.choose(axes)
+    number = g.choices.choose(range(0, shape[axis], 2)) + 0.5
+    size = g.apply(ops.Constant.of(number, g.choices.choose(sizes)), estimate=Estimate(True, 4))
+    if not contracted:
+        g.show(ops.DynamicTruncate(axis), x, size)
+        return
+    cut, beside, last = g.inner(ops.DynamicTruncate(axis), x, size), (axis + 1) % 3, (axis + 2) % 3
+    if g.choices.chance(50):
+        g.show(ops.DotGeneral((last,), (0,), (), ()), cut, g.fresh(x.dtype, (shape[last],)))
+    else:
+        g.show(ops.DotGeneral((axis, beside), (axis, beside), (), ()), cut, cut)
 
 
 #: Integers that only StableHLO's policy has.
