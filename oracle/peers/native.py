@@ -214,7 +214,8 @@ class DrawnExecutor(NativeExecutor):
     def settled(self, case: Case) -> NativeExecutor:
         b = hashlib.sha256(f"{self.name} {case.fingerprint}".encode()).digest()
         order = sorted(enumerate(PASSES), key=lambda entry: b[13 + entry[0]])
-        passes = tuple(name for i, name in order if b[5] >> i & 1) if b[6] >= 64 else DEFAULT_PIPELINE
+        some = tuple(name for i, name in order if b[5] >> i & 1)
+        passes = DEFAULT_PIPELINE if b[6] < 64 else () if b[6] < 68 else some
         sized, symbolic = b[-7] >= 128 and bool(case.program.symbols), b[-7] >= 208 and case.program.is_static
         form = _DRAWN_FORMS[b[-2] >> 4]
         if b[-6] < 192 and any(isinstance(ins.op, Extension) for ins in case.program.instructions):

@@ -36,7 +36,7 @@ _BYTES = 1024
 _STATEMENTS = 7
 #: How often a statement is among those that come after the first where that is not once: operations with many attributes.
 _OFTEN = {
-    "convolution": 3, "convolution in groups": 2, "gather": 3, "scatter": 3, "dot_general": 3, "reduce_window": 2, "select_and_scatter": 2,
+    "convolution": 3, "convolution in groups": 2, "gather": 3, "scatter": 3, "dot_general": 3, "reduce_window": 3, "while": 2, "select_and_scatter": 2,
     "fft": 2, "triangular_solve": 2, "rng_bit_generator THREE_FRY": 2,
 }  # fmt: skip
 #: Results of the program that a module begins with, at most.

@@ -51,7 +51,8 @@ def with_constant(g: Growth) -> None:
     operands = (x, other) if not g.choices.chance(30) else (other, x)
     fitting = [op for op in ARITHMETIC if x.dtype in op.dtypes]
     y = g.apply(g.choices.choose(fitting)(), *operands, estimate=g.estimates[x.slot])
-    functions = [op for op in _FUNCTIONS if op in g.config.ops and x.dtype in op.dtypes]
+    exp = number != number and g.choices.chance(60)  # what a NaN makes NaN is fused with its exponential
+    functions = [op for op in (_FUNCTIONS[:1] if exp else _FUNCTIONS) if op in g.config.ops and x.dtype in op.dtypes]
     if functions and g.choices.chance(50):
         g.show(g.choices.choose(functions)(), y)
 

@@ -74,7 +74,7 @@ _DOMAINS: dict[str, Callable[[DType], bool]] = {
 #: Classes of the numbers that a formula works on, with a percentage: integers that wrap, numbers for which a part of it overflows
 #: or is NaN; the others are values of the program.
 _CLASSES: dict[str, tuple[float, tuple[str, ...]]] = {
-    "inexact": (12, ("special", "wide", "knees", "sprinkled")), "real": (12, ("special", "wide", "knees", "zeros")),
+    "inexact": (24, ("special", "wide", "knees", "sprinkled")), "real": (24, ("special", "wide", "knees", "zeros")),
     "integer": (60, ("powers", "special", "bits", "small")),
 }  # fmt: skip
 

@@ -92,7 +92,7 @@ def _is_short(case: Case) -> bool:
     return any(dtype in _SHORT and max(e, default=0) > dtype.limits[1] + 1 for e, dtype in _indexed(case))
 
 
-@motif(3, 3, _is_short, *_INDEXED, policy=STABLEHLO)
+@motif(3, 8, _is_short, *_INDEXED, policy=STABLEHLO)
 def short_index(g: Growth) -> None:
     """Indices of a type that cannot say where the axis ends, in which compilers compute the last start."""
     dtype = g.choices.choose((*_SHORT,))
@@ -227,14 +227,21 @@ def _skips_wide_rows(case: Case) -> bool:
 @motif(1, 1, _skips_wide_rows, ops.Scatter, name="skipped_wide_rows", policy=STABLEHLO)
 @motif(1, 1, _adds_wide_rows, ops.Scatter)
 def wide_rows(g: Growth) -> None:
-    """Rows of hundreds of elements added at places that are themselves in rows and columns."""
+    """Rows of hundreds of elements added at places that are themselves in rows and columns, along one axis or two, in either order."""
     dtypes = g.dtypes_of(ops.Scatter)
-    if dtypes and g.max_rank > len(_PLACES) + 1 and g.config.max_elements >= volume((*_PLACES, *_ROWS[1:])):
-        x = g.fresh(g.dtype(dtypes), _ROWS)
-        integers = [d for d in g.config.dtypes if d.is_int] or [DType.I32]
-        indices = g.fresh(g.choices.choose(integers), (*_PLACES, 1), Recipe("indices", g.choices.integer(2)))
-        updates = g.fresh(x.dtype, (*_PLACES, *_ROWS[1:]))
-        g.apply(ops.Scatter((2, 3), (0,), (0,), 2), x, indices, updates, estimate=g.estimates[x.slot])
+    if not dtypes or g.max_rank <= len(_PLACES) + 1 or g.config.max_elements < volume((*_PLACES, *_ROWS[1:])):
+        return
+    integers = [d for d in g.config.dtypes if d.is_int] or [DType.I32]
+    dtype, index = g.dtype(dtypes), g.choices.choose(integers)
+    axes = g.choices.choose(((0,), (0, 1), (1, 0)))
+    row = _ROWS[1:] if len(axes) == 1 else (volume(_ROWS[1:]),)
+    x = g.fresh(dtype, (*(3, _ROWS[0])[-len(axes) :], *row))
+    indices = g.fresh(index, (*_PLACES, len(axes)), Recipe("indices", g.choices.integer(2)))
+    updates = g.fresh(dtype, (*_PLACES, *row))
+    window = tuple(range(len(_PLACES), len(_PLACES) + len(row)))
+    g.apply(
+        ops.Scatter(window, tuple(sorted(axes)), axes, len(_PLACES)), x, indices, updates, estimate=g.estimates[x.slot]
+    )
 
 
 def _reads_constants(case: Case) -> bool:

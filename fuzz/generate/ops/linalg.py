@@ -77,8 +77,8 @@ PREPARED: dict[str, tuple[str, tuple[int, ...]]] = {
 #: Ops that give one of the results of another alone.
 _VALUES = {"Svd": "SvdVals", "Eigh": "EighVals", "Eig": "EigVals"}
 _PORTABLE = tuple(MATRICES)[:2]
-#: Ops with settings come more often, since each setting is more to see; so do these two, whose results no other op gives.
-_ALONE = ("HouseholderQrFromFactors", "RankRevealingQr")
+#: Ops with settings come more often, since each setting is more to see; so do these, which hardly any other op leads to.
+_ALONE = ("HouseholderQrFromFactors", "RankRevealingQr", "FullPivLu", "Solve")
 _NAMES: Weighted[str] = Weighted([(name, 4 + len(linalg.OPS[name].config) + 4 * (name in _ALONE)) for name in MATRICES])
 _SIZES: Weighted[int] = Weighted([(3, 20), (2, 25), (1, 12), (4, 18), (5, 10), (7, 5), (8, 4), (6, 4), (0, 4)])
 _BATCHES: Weighted[Shape] = Weighted([((), 60), ((2,), 20), ((1,), 5), ((3, 2), 6), ((0,), 3), ((5,), 6)])

@@ -178,7 +178,7 @@ def _worst(dtype: DType, greater: bool) -> float:
 
 def _windows(d: Draft, x: SsaValue) -> tuple[str, Shape]:
     """Attributes of windows that fit, and how many there are along each axis."""
-    rows, columns, plain = [], [], d.choices.chance(15)
+    rows, columns, plain = [], [], d.choices.chance(25)
     for extent in x.shape:
         size, stride = 1 + d.choices.near(min(extent, 5) + 1), 1 + d.choices.near(3)
         if plain:  # windows of one element, of which edges are cut off
