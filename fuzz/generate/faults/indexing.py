@@ -121,7 +121,7 @@ def window_larger_than_the_operand(g: Growth, op: type[Any]) -> Faulty:
 # --- values that only a run shows -------------------------------------------------------------------------------------
 
 #: Elements of an index tensor of floats that are no index.
-_NO_INDEX = (0.5, nan, 2.0**60, -inf)
+_NO_INDEX = (0.5, nan, 1.5, 2.0**60, 0.5, -inf)
 
 
 @FAULTS.instruction("InvalidArgument", *_INDEXED, late=True)
