@@ -14,7 +14,7 @@ from tools.faults import FAULTS, Detection, detect, has, moved, off_by
 pytestmark = pytest.mark.once
 
 
-SAMPLE = 8
+SAMPLE = 16
 EXACT = [op for op, sizes in FAULTS.items() if sizes == (1,)]
 FUNCTIONS = [op for op in FAULTS if op not in EXACT]
 

@@ -64,10 +64,11 @@ class TestFindings:
     def test_the_smallest_suspect_is_reduced(self) -> None:
         with Store() as store:
             stream = begin(store)
-            run_batch(store, stream, bad=(0, 1, 2, 3))
+            job = run_batch(store, stream, bad=(0, 1, 2, 3))
             group = store.claim_group(stream.id, "w", 5)
+            assert job
             assert group
-            sizes = [len(c.program.instructions) for c in generate(PLAN.seed, 0, 4)]
+            sizes = [len(c.program.instructions) for c in cases_of(PLAN, job)]
             assert len(group.smallest.case.program.instructions) == min(sizes)
             assert (group.programs, group.also) == (4, ())
             assert store.claim_group(stream.id, "v", 5) is None
