@@ -234,8 +234,9 @@ def wide_rows(g: Growth) -> None:
     integers = [d for d in g.config.dtypes if d.is_int] or [DType.I32]
     dtype, index = g.dtype(dtypes), g.choices.choose(integers)
     axes = g.choices.choose(((0,), (0, 1), (1, 0)))
-    row = _ROWS[1:] if len(axes) == 1 else (volume(_ROWS[1:]),)
-    x = g.fresh(dtype, (*(3, _ROWS[0])[-len(axes) :], *row))
+    shape = _ROWS if len(axes) == 1 else (3, _ROWS[0], volume(_ROWS[1:]))
+    row = shape[len(axes) :]
+    x = g.fresh(dtype, shape)
     indices = g.fresh(index, (*_PLACES, len(axes)), Recipe("indices", g.choices.integer(2)))
     updates = g.fresh(dtype, (*_PLACES, *row))
     window = tuple(range(len(_PLACES), len(_PLACES) + len(row)))
