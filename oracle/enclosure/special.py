@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 
 from oracle.enclosure import limits, ranges
@@ -22,21 +23,23 @@ _RANGE: dict[str, tuple[float, float]] = {
 
 
 def budget(c: Context, function: str) -> float:
-    """ULPs that a platform's function may be away; of a narrow float, that of F32, rounded."""
+    """ULPs that a platform's function may be away; of a narrow float, that of F32, rounded, unless it has a budget of its own."""
     known = budgets()[function]
-    if c.dtype.is_narrow_float:
+    if c.dtype.is_narrow_float and c.dtype.name not in known:
         return 0.5 + float(known["F32"]) * 2.0 ** (int(c.dtype.finfo.nmant) - 23)
     return float(known[c.dtype.name])
 
 
-def _bounded(c: Context, function: str, x: Interval, low: Array, high: Array, nan: Array) -> Interval:
-    """The enclosure of true values between `low` and `high` (NaN: none), within the budget."""
-    ulps, floor = budget(c, function), budgets()[function].get("floor", 0.0)
+def _bounded(
+    c: Context, function: str, x: Interval, low: Array, high: Array, nan: Array, terms: Array | float = 0.0
+) -> Interval:
+    """The enclosure of true values between `low` and `high` (NaN: none), within the budget: in ULPs of `terms` where that is larger."""
+    ulps, floor = budget(c, function), np.fmax(terms, budgets()[function].get("floor", 0.0))
     none = np.isnan(low) | np.isnan(high)
     low, high = np.where(none, np.inf, low), np.where(none, -np.inf, high)
     lo, hi = budgeted(c.format, ulps, low, high)
-    if floor:  # near a root of the function a result is off by ULPs of `floor`
-        off = ulps * float(c.format.ulp(np.asarray(floor, c.format.wide)))
+    if np.count_nonzero(floor):  # near a root of the function a result is off by ULPs of `floor`
+        off = ulps * c.format.ulp(np.fmin(floor, c.format.max).astype(c.format.wide))
         lo = np.where(none, np.inf, np.fmin(lo, c.format.greatest_at_or_below(low - off)))
         hi = np.where(none, -np.inf, np.fmax(hi, c.format.least_at_or_above(high + off)))
     # what underflows, or is flushed, between the terms of a polynomial is divided by its coefficients; the sign stays
@@ -91,7 +94,7 @@ def _special2(op: ops.Special2, c: Context, x: Interval, y: Interval) -> Interva
 
 def _of_known(op: ops.Special2, c: Context, x: Interval, y: Interval, low: Array, high: Array) -> Interval:
     """The enclosure of `zeta` or `polygamma` around their least and greatest true values, which are NaN where nothing is known."""
-    made = _bounded(c, op.function, x, low, high, y.nan)
+    made = _bounded(c, op.function, x, low, high, y.nan, _largest_term(op.function, x, y))
     if op.function == "polygamma" and np.count_nonzero(x.lo == 0):  # which has roots
         made = choose(x.lo == 0, x.lo != 0, _bounded(c, "digamma", x, low, high, y.nan), made)
     # at infinity the limit is zero, of order 0 infinity, or NaN, since a series has no term to begin with
@@ -102,6 +105,19 @@ def _of_known(op: ops.Special2, c: Context, x: Interval, y: Interval, low: Array
     if op.function == "zeta":  # 1 is the pole of all others
         return _at_poles(made, y, True, also=x.lo == 1)
     return _at_poles(made, y, np.isfinite(x.lo))
+
+
+def _largest_term(function: str, x: Interval, y: Interval) -> Array:
+    """Of the terms `(y + k) ** -x` the largest where some are of numbers below zero, whose signs differ; 0 elsewhere."""
+    below = (y.lo < 0) & np.isfinite(y.lo) & np.isfinite(y.hi) & np.isfinite(x.hi)
+    order = np.where(below, x.hi, 1.0)
+    end = [np.where(below, v, 0.5) for v in (y.lo, y.hi)]
+    nearest = np.fmin(*(np.abs(v - np.rint(v)) for v in end))
+    with np.errstate(divide="ignore", over="ignore"):
+        if function == "zeta":
+            return np.where(below, nearest**-order, 0.0)
+        factor = [float(mpmath.gamma(n + 1)) if 0 <= n <= 170 else np.inf for n in order.ravel().tolist()]
+        return np.where(below, np.reshape(factor, order.shape) * nearest ** (-order - 1), 0.0)
 
 
 def _at_poles(made: Interval, x: Interval, where: Array | bool = True, also: Array | bool = False) -> Interval:
