@@ -57,7 +57,7 @@ SPECIAL: dict[str, tuple[tuple[float, float], ...]] = {
     "cbrt": ((-1e9, 1e9),), "tan": ((-30, 30),), "asin": ((-1, 1),), "acos": ((-1, 1),), "atan": ((-1e6, 1e6),),
     "sinh": ((-np.inf, np.inf),), "cosh": ((-np.inf, np.inf),), "asinh": ((-1e9, 1e9),), "acosh": ((1, 1e9),),
     "atanh": ((-1, 1),), "erf": ((-6, 6),), "erfc": ((-6, np.inf),), "erf_inv": ((-1, 1),), "lgamma": ((-30, 1e4),),
-    "digamma": ((-30, 1e4),), "bessel_i1e": ((-1e3, 1e3),), "atan2": ((-1e6, 1e6), (-1e6, 1e6)),
+    "digamma": ((-1e7, 1e4),), "bessel_i1e": ((-1e3, 1e3),), "atan2": ((-1e6, 1e6), (-1e6, 1e6)),
     "zeta": ((1, 200), (0, 50)), "polygamma": ((1, 7), (0, 50)),
 }  # fmt: skip
 
@@ -285,18 +285,20 @@ def _true_of_two(name: str, x: Array, y: Array, wide: Any) -> Array:
 
 
 def special_arguments(name: str, dtype: DType, points: int, rng: np.random.Generator) -> tuple[Array, ...]:
-    """Uniform over the ranges of the function, dense near 0 and near their ends, and of all magnitudes within them."""
+    """Uniform over the ranges of the function, dense near 0, their ends and whole numbers, and of all magnitudes within them."""
     top = float(np.log(FORMATS[dtype].max)) if name != "erfc" else 26.5 if dtype is DType.F64 else 9.2
 
     def one(low: float, high: float) -> Array:
         low, high = max(low, -top), min(high, top) if np.isinf(high) else high
-        n = points // 4
+        n = points // 5
         near = (high - low) * 10.0 ** rng.uniform(-9, 0, n)
+        sign = rng.choice([-1, 1], n)
         pieces = [
             rng.uniform(low, high, n),
             low + near,
             high - near,
-            rng.choice([-1, 1], n) * 10.0 ** rng.uniform(-6, 1, n),
+            sign * 10.0 ** rng.uniform(-6, np.log10(max(-low, high)), n),
+            np.rint(rng.uniform(max(low, -100), min(high, 100), n)) + sign * 10.0 ** rng.uniform(-7, 0, n),
         ]
         drawn = np.clip(np.concatenate(pieces), low, high).astype(dtype.numpy)
         return np.clip(np.rint(drawn), 1, 6).astype(dtype.numpy) if name == "polygamma" and high == 7 else drawn
