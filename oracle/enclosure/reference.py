@@ -75,7 +75,8 @@ def _bitcast(op: ops.Bitcast, c: Context, x: Interval) -> Interval:
     known = np.asarray(x.lo == x.hi)
     if x.dtype.is_float:
         known = known & ~x.nan & ~(x.pos_zero & x.neg_zero)
-        value = np.where(x.neg_zero & ~x.pos_zero, -0.0, np.where(x.empty, 0.0, x.lo))
+        # the sign of a zero is in the flags: a bound may be a zero of the other
+        value = np.where(x.lo == 0, np.where(x.neg_zero & ~x.pos_zero, -0.0, 0.0), np.where(x.empty, 0.0, x.lo))
         bits = value.astype(x.dtype.numpy).view(f"u{x.dtype.itemsize}").astype(np.uint64)
     else:
         bits = x.lo.astype(np.uint64)

@@ -8,13 +8,14 @@ import numpy as np
 from oracle.enclosure import limits, ranges
 from oracle.enclosure.arithmetic import choose
 from oracle.enclosure.bounds import may_be_negative, may_be_positive, may_be_zero
-from oracle.enclosure.formats import Array
+from oracle.enclosure.formats import FORMATS, Array
 from oracle.enclosure.freedoms import flush
 from oracle.enclosure.functions import budgeted
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.true_values import AT_INFINITY, budgets, true_range
 from oracle.enclosure.value import Interval
 from tenferro_ref import ops
+from tenferro_ref.dtype import DType
 
 #: Bounds of the results.
 _RANGE: dict[str, tuple[float, float]] = {
@@ -50,6 +51,9 @@ def _bounded(
         greatest = np.where(high <= 0, np.minimum(high + lost, 0), high + lost)
         lo = np.where(near, np.fmin(lo, c.format.greatest_at_or_below(least)), lo)
         hi = np.where(near, np.fmax(hi, c.format.least_at_or_above(greatest)), hi)
+    if function == "erfc":  # StableHLO's formula stops where exp(-x * x) is less than the least normal number
+        kept = FORMATS[DType.F64 if c.dtype is DType.F64 else DType.F32]
+        lo = np.where(~none & (low < kept.min_normal), 0, lo)
     lowest, highest = _RANGE.get(function, (-np.inf, np.inf))  # which nothing that is lost on the way leaves
     lo, hi = np.where(none, lo, np.fmax(lo, lowest)), np.where(none, hi, np.fmin(hi, highest))
     limit = np.isinf(low) & (low == high)

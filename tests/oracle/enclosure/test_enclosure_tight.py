@@ -16,6 +16,7 @@ from oracle.enclosure.sums import _partial_sums
 from oracle.peers import NativeExecutor
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
+from tenferro_ref.ops import STABLEHLO
 from tenferro_ref.program import GraphBuilder
 
 pytestmark = pytest.mark.once
@@ -272,6 +273,15 @@ def test_what_is_an_infinity_or_nan_stays_one_in_products_and_quotients():
     assert all(p.empty.all() for p in none.parts)
     seen = NativeExecutor().run(Case.of(program, [z, zero, w])).outputs
     assert all(e.contains(o).all() for e, o in zip((products, quotients, small, none), seen, strict=True))
+
+
+def test_the_bits_of_a_zero_have_the_sign_of_the_zero():
+    """Of negated numbers the bound is a zero of the other sign."""
+    b = GraphBuilder(policy=STABLEHLO)
+    negated = b.apply(ops.Negate(), b.apply(ops.Special("tan"), b.input(DType.F64, (3,))))
+    x = np.array([-0.0, 0.0, 1.0])
+    (e,) = enclose(b.build(b.apply(ops.Bitcast(DType.I64), negated)), [x], IEEE)
+    assert e.lo.tolist()[:2] == e.hi.tolist()[:2] == [0, -(2**63)]
 
 
 def test_the_exponent_of_a_number_that_is_known_nearly_is_known():

@@ -325,6 +325,14 @@ def test_terms_of_both_signs_are_exact_to_their_largest_alone():
     assert (single.hi - single.lo) / single.hi < 1e-5
 
 
+def test_erfc_may_be_zero_where_it_is_subnormal_and_no_sooner():
+    b = GraphBuilder(policy=STABLEHLO)
+    x = np.array([27.0, 26.0])
+    made = enclose(b.build(b.apply(ops.Special("erfc"), b.input(DType.F64, (2,)))), [x], IEEE)[0]
+    assert made.contains(np.zeros(2)).tolist() == [True, False]
+    assert made.contains(np.array([5.237e-319, 5.6631924088561427e-296])).all()
+
+
 def test_of_an_infinite_order_nothing_is_known():
     assert of_two("zeta", [np.inf], [27.0]).contains(np.array([0.0], np.float32)).all()
 
