@@ -143,6 +143,7 @@ def admitted(op: type[Op], dtypes: tuple[DType, ...], policy: Policy = DEFAULT_P
                     and op is not ops.Extension
                     and d.engine in known
                     and (op.unsigned or not d.is_unsigned)
+                    and not (op.needs_zero and d is DType.F8E8M0FNU)
                 )
             )
             and not (faults and d.is_int)

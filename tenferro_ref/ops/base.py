@@ -140,6 +140,8 @@ class Op:
     stablehlo_dtypes: ClassVar[frozenset[DType]] = frozenset()
     #: Whether unsigned integers are admitted where signed ones are, under StableHLO's policy.
     unsigned: ClassVar[bool] = True
+    #: Whether there may be a zero in the result, or in how it is computed, that no operand has; F8E8M0FNU has none.
+    needs_zero: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Refuse attributes of other types than they are declared with; InvalidArgument."""
@@ -198,6 +200,8 @@ class Op:
             admitted = data[0].engine in self.dtypes | self.stablehlo_dtypes and (
                 self.unsigned or not data[0].is_unsigned
             )
+            if self.needs_zero and data[0] is DType.F8E8M0FNU:
+                raise Unsupported(op=self.name, detail=f"dtype {data[0]} has no zero; convert the operand to F32")
         if not admitted:
             self.reject_dtype(data[0], policy)
 

@@ -351,6 +351,7 @@ class PadToMatch(Op):
     axis: int
     category: ClassVar = Category.HOST
     arity: ClassVar = 2
+    needs_zero: ClassVar = True
 
     def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
         data, reference = inputs

@@ -38,6 +38,7 @@ class ReduceSum(_Reduction):
     """Sum over `axes`; reduced axes disappear."""
 
     dtypes: ClassVar = NUMERIC
+    needs_zero: ClassVar = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class ReduceSumSquares(_Reduction):
     """Sum of `x * x` over `axes`, each square rounded; over no axis the squares themselves (SEMANTICS A.1)."""
 
     dtypes: ClassVar = FLOAT
+    needs_zero: ClassVar = True
     stablehlo_dtypes: ClassVar = frozenset()
     check_dtypes = Op.check_dtypes  # over no axis, too
 

@@ -104,6 +104,7 @@ class EmbedDiag(Op):
 
     axis_a: int
     axis_b: int
+    needs_zero: ClassVar = True
 
     def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
         (x,) = inputs
@@ -118,6 +119,7 @@ class EmbedDiag(Op):
 @dataclass(frozen=True, slots=True)
 class _Triangle(Op):
     k: int
+    needs_zero: ClassVar = True
 
     def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
         (x,) = inputs

@@ -16,7 +16,7 @@ from oracle.enclosure.formats import FORMATS
 from oracle.peers import NativeExecutor
 from tenferro_ref import ops
 from tenferro_ref.dtype import NARROW_FLOATS, DType
-from tenferro_ref.errors import UnsupportedOp
+from tenferro_ref.errors import Unsupported
 from tenferro_ref.narrow import narrowed, to_nearest
 from tenferro_ref.ops import STABLEHLO
 from tenferro_ref.program import GraphBuilder, LoweringView
@@ -77,10 +77,14 @@ def test_an_extremum_is_a_number_whatever_the_format_lacks(op: ops.ReduceMax | o
         assert float(np.uint8(word).view(dtype.numpy)) == ends[0]
 
 
-def test_a_sum_in_a_format_without_a_zero_is_not_emitted() -> None:
+@pytest.mark.parametrize(
+    "op", [ops.ReduceSum((0,)), ops.ReduceSumSquares((0,)), ops.Tril(0), ops.Triu(1), ops.EmbedDiag(0, 1)], ids=str
+)
+def test_what_needs_a_zero_is_refused_in_a_format_without_one(op: ops.Op) -> None:
     b = GraphBuilder(policy=STABLEHLO)
-    with pytest.raises(UnsupportedOp, match=r"ReduceSum: .* zero"):
-        lower_to_stablehlo(LoweringView.of(b.build(b.input(DType.F8E8M0FNU, (3,)).sum())))
+    with pytest.raises(Unsupported, match=f"{op.name}: dtype F8E8M0FNU has no zero; convert"):
+        b.apply(op, b.input(DType.F8E8M0FNU, (3, 3)))
+    b.apply(op, b.input(DType.F8E5M2, (3, 3)))
 
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)

@@ -8,7 +8,6 @@ import numpy as np
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.stablehlo.emit.elementwise import conj
 from tenferro_ref.stablehlo.emit.table import EMIT, Row
 from tenferro_ref.stablehlo.literals import Shape, type_text
@@ -19,11 +18,7 @@ def _reduction(name: str, identity: Callable[[DType], np.generic]) -> Row:
     def row(op: ops.ReduceSum, body: Body, shape: Shape, x: SsaValue) -> SsaValue:
         if not op.axes:  # a copy, for every dtype
             return x
-        first = identity(x.dtype)
-        if first != first:
-            reason = f"it begins with zero, which {x.dtype} has not; convert the operand to F32"
-            raise UnsupportedOp(op=op.name, reason=reason)
-        init = body.constant(first, x.dtype)
+        init = body.constant(identity(x.dtype), x.dtype)
         over = f"applies stablehlo.{name} across dimensions = {sorted(op.axes)}"
         types = f"({x.type}, {init.type}) -> {type_text(x.dtype, shape)}"
         return body.line(f"reduce({x.name} init: {init.name}) {over} : {types}", x.dtype, shape)
