@@ -34,10 +34,19 @@ from oracle.enclosure import (  # noqa: F401 - each fills its rows of a table
     unchanged,
 )
 from oracle.enclosure.complexes import MOVES
-from oracle.enclosure.formats import NO_INFINITY, UNSIGNED_ZERO
+from oracle.enclosure.formats import NO_INFINITY, NO_NAN, UNSIGNED_ZERO
 from oracle.enclosure.freedoms import conversion, flush, real
 from oracle.enclosure.model import Model
-from oracle.enclosure.rule import COMPLEX, ENCLOSE, ComplexRule, Context, Rule, contexts_of, without_infinities
+from oracle.enclosure.rule import (
+    COMPLEX,
+    ENCLOSE,
+    ComplexRule,
+    Context,
+    Rule,
+    contexts_of,
+    saturated,
+    without_infinities,
+)
 from oracle.enclosure.sets import ALONE, one_by_one, repeated, widened
 from oracle.enclosure.value import Enclosure, Interval, Rectangle, point
 from tenferro_ref import memory, ops
@@ -231,6 +240,8 @@ def _enclosed(op: Op, c: Context, n: int, *operands: Enclosure) -> Enclosure:
     if isinstance(made, Interval):
         if c.dtype in NO_INFINITY:
             made = without_infinities(made, c.format.max)
+        if c.dtype in NO_NAN:
+            made = saturated(made, c.format.max)
         if c.dtype in UNSIGNED_ZERO:
             made = replace(made, pos_zero=made.pos_zero | made.neg_zero, neg_zero=np.zeros(made.shape, bool))
     return made

@@ -74,6 +74,14 @@ def everywhere(x: Interval, mask: Array, size: float) -> Interval:
     return Interval(x.dtype, lo, hi, x.nan & ~mask, x.pos_zero | mask, x.neg_zero | mask)
 
 
+def saturated(x: Interval, largest: float) -> Interval:
+    """Of a format that has neither infinities nor NaN: its largest number in place of an infinity, and any number in place of NaN."""
+    if x.number and x.finite:
+        return x
+    lo, hi = (np.clip(v, -largest, largest) for v in (x.lo, x.hi))
+    return everywhere(replace(x, lo=lo, hi=hi, gap=None), x.nan, largest)
+
+
 def without_infinities(x: Interval, largest: float) -> Interval:
     """Of a format that has NaN in place of infinities: a bound that is one says that NaN is possible, two of one sign that nothing else is."""
     if x.finite:

@@ -24,6 +24,8 @@ MOST = 2**16
 _BELOW_ALL = 1200
 #: The largest order of polygamma, and the farthest argument below zero, for which mpmath's time is bounded.
 _REACH = 1e3
+#: The largest order of polygamma whose factorial a float64 holds, as the native kernel needs it below zero.
+_ORDERS = 170
 
 
 @cache
@@ -138,9 +140,9 @@ def rounded(value: Any, wide: Any) -> Any:
 
 def within_reach(function: str, x: Array, y: Array) -> Array:
     """Where mpmath does not take minutes, as it adds up a term for each unit below zero, and for each order."""
-    far = np.isfinite(x) & np.isfinite(y) & (y < -_REACH) & (y != np.floor(y))
+    far = np.isfinite(x) & np.isfinite(y) & (y < 0) & (y != np.floor(y)) & ((y < -_REACH) | (x > _REACH))
     if function == "polygamma":
-        far |= np.isfinite(x) & (x > _REACH) & (x == np.floor(x))
+        far |= np.isfinite(x) & (x > np.where(y < 0, _ORDERS, _REACH)) & (x == np.floor(x))
     return np.asarray(~far)
 
 
@@ -158,7 +160,11 @@ def value_of_two(function: str, a: float, b: float) -> Any:
         return mpmath.nan
     if function == "polygamma":
         pole = b <= 0 and b == int(b)
-        return mpmath.polygamma(int(a), b) if a >= 0 and a == int(a) and not pole else mpmath.nan
+        if a < 0 or a != int(a) or pole:
+            return mpmath.nan
+        if a >= 1 and b < 0:  # mpmath's loses all digits where terms of both signs cancel (a = 80, b = -74.5)
+            return (-1) ** (int(a) + 1) * mpmath.factorial(int(a)) * _zeta_below(a + 1, b)
+        return mpmath.polygamma(int(a), b)
     if a < 1 or (b < 0 and b != int(b) and a != int(a)):  # of a negative number a power that is not whole
         return mpmath.nan
     return _zeta(a, b) if a > 1 and (b > 0 or b != int(b)) else mpmath.inf

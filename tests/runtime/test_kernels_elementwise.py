@@ -121,6 +121,12 @@ def test_series_whose_terms_cancel_have_all_digits(order):
     np.testing.assert_allclose(zeta, of_zeta, rtol=64 * 2.0**-52)
 
 
+def test_an_order_that_is_not_whole_has_no_polygamma():
+    """1 more than a tiny number is 1 in floating point."""
+    made = apply(ops.Special2("polygamma"), np.array([-1e-33, 5e-324, 1.5, -1.0, 1.0]), np.full(5, 2.0))
+    assert np.isnan(made).tolist() == [True, True, True, True, False]
+
+
 def test_erfc_keeps_its_digits_down_to_the_subnormals():
     x = np.concatenate([np.linspace(-6, 27.4, 700), [26.859375, 28.0, 1e300, INF]])
     made = apply(ops.Special("erfc"), x)

@@ -83,7 +83,7 @@ def _polygamma(n: Values, x: Values) -> Any:
         step = np.ldexp(1.0, -power)
         product = float(Fraction(factorial, 1 << bits)) * _hurwitz(order + 1, x[at] * step, step)
         value[at] = sign[at] * np.ldexp(product, bits - power * int(order + 1))
-    return value
+    return np.where((n >= 0) & (n == np.floor(n)), value, np.nan)  # n + 1 may be whole where n is not
 
 
 def _zeta(s: Values, q: Values) -> Any:

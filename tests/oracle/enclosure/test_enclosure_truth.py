@@ -333,6 +333,23 @@ def test_erfc_may_be_zero_where_it_is_subnormal_and_no_sooner():
     assert made.contains(np.array([5.237e-319, 5.6631924088561427e-296])).all()
 
 
+def test_polygamma_far_below_zero_is_right_where_its_terms_cancel():
+    """mpmath's own is -1.5e101; the terms from 0.5 to 74.5 cancel those of -0.5 to -74.5 but for the first beyond."""
+    (made,) = true_values_of_two("polygamma", np.array([80.0]), np.array([-74.5]), np.longdouble)
+    with mpmath.workdps(60):
+        true = -mpmath.factorial(80) * mpmath.fsum((k + mpmath.mpf("75.5")) ** -81 for k in range(900))
+    assert abs(float(made) / float(true) - 1) < 1e-14
+
+
+@pytest.mark.parametrize("dtype", [DType.F4E2M1FN, DType.F6E2M3FN, DType.F6E3M2FN])
+def test_a_format_without_infinities_has_its_largest_number_at_a_pole(dtype):
+    b = GraphBuilder(policy=STABLEHLO)
+    x = np.array([1.0, -1.0]).astype(dtype.numpy)
+    (e,) = enclose(b.build(b.apply(ops.Special("atanh"), b.input(dtype, (2,)))), [x], IEEE)
+    largest = float(dtype.finfo.max)
+    assert e.lo.tolist() == e.hi.tolist() == [largest, -largest]
+
+
 def test_of_an_infinite_order_nothing_is_known():
     assert of_two("zeta", [np.inf], [27.0]).contains(np.array([0.0], np.float32)).all()
 

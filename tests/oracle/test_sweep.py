@@ -1,0 +1,53 @@
+"""The sweep of many arguments: the native executor has nothing outside, and what is wrong for few arguments is found and named."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from oracle.case import Case
+from oracle.peers import Execution, NativeExecutor, Pool
+from tenferro_ref import ops
+from tenferro_ref.dtype import DType
+from tools.sweep import Form, arguments, forms, main, sweep
+
+pytestmark = pytest.mark.once
+
+
+class WrongOfOne(NativeExecutor):
+    """Gives 2 for the exponential of 0.5, and of nothing else."""
+
+    def run(self, case: Case) -> Execution:
+        made = super().run(case)
+        (out,) = made.outputs
+        wrong = np.where(case.inputs[0] == 0.5, out.dtype.type(2), out)
+        return replace(made, outputs=(wrong,))
+
+
+def test_a_result_that_is_wrong_for_few_arguments_is_found(pool: Pool) -> None:
+    lines = list(sweep(WrongOfOne(), Form((ops.Exp(),), DType.F16), 3000, np.random.default_rng(1), pool))
+    assert len(lines) == 1
+    assert lines[0].startswith("NEW  Exp | F16 | expected finite, got other finite |")
+    assert "as of 0.5]" in lines[0]
+
+
+@pytest.mark.parametrize("dtype", [DType.F32, DType.BF16, DType.F4E2M1FN, DType.C32, DType.I8, DType.Bool], ids=str)
+def test_the_native_executor_is_inside(dtype: DType, pool: Pool) -> None:
+    rng = np.random.default_rng(2)
+    assert [
+        line for form in forms([dtype], pairs=False) for line in sweep(NativeExecutor(), form, 200, rng, pool)
+    ] == []
+
+
+@pytest.mark.parametrize("dtype", DType, ids=str)
+def test_arguments_are_of_the_dtype_and_many_kinds(dtype: DType) -> None:
+    array = arguments(dtype, 4000, np.random.default_rng(3))
+    assert (array.dtype, array.shape) == (dtype.numpy, (4000,))
+    assert len({v.tobytes() for v in array}) >= min(2**dtype.bits, 100)
+
+
+def test_the_command_names_what_it_was_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--dtype", "F32", "--op", "Exp", "--pairs", "--arguments", "50"]) == 0
+    assert capsys.readouterr().out == "native, 50 arguments, seed 0\n"
+    assert main(["--executor", "nonsense"]) == 2
+    assert capsys.readouterr().err.startswith("error: unknown executor 'nonsense'")
