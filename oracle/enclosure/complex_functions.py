@@ -348,7 +348,9 @@ def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         safe = _safe(f, made) & (above < np.log(f.max) - 2) & (below > np.log(f.min_normal / f.unit) + 2)
         made = replace(made, rad=made.rad + np.where(safe, 0, underflow), ok=made.ok & (safe | inside))
         balls.append(made)
-    result = enclosed(c, c.budget("Pow") * (1 + growth), *balls)
+    # an error of the logarithm that y makes a large one is in the exponent
+    error = np.expm1(np.minimum(2 * f.unit * c.budget("Pow") * (1 + growth), 700))
+    result = enclosed(c, error / (2 * f.unit), *balls)
     result = _far_power(result, x, y)
     # 0 to a positive power, where the product with an infinite logarithm has no part that is 0 times that
     (re, im) = y.parts
