@@ -110,10 +110,20 @@ def test_what_a_client_lacks_is_unsupported_in_its_words(executor: Executor, poo
 
 
 def test_a_module_that_does_not_link_is_a_fault_of_its_compiler(pool: Pool) -> None:
-    """Finding 0211: IREE compiles the operation and does not find what it calls."""
-    code = "module { func.func @main(%x: tensor<1xi32>) -> tensor<1xbf16> {"
-    code += " %y = stablehlo.convert %x : (tensor<1xi32>) -> tensor<1xbf16> return %y : tensor<1xbf16> } }"
-    result = attempt_source(pool.make("iree"), pool.reader.source(code, "m"), [np.array([3], np.int32)])
+    """Finding 0211: IREE compiles the operations and does not find what they call."""
+    softmax = """func.func @main(%x: tensor<1x3xf16>) -> tensor<1x3xf16> {
+      %least = stablehlo.constant dense<0xFC00> : tensor<f16>
+      %zero = stablehlo.constant dense<0.0> : tensor<f16>
+      %0 = stablehlo.reduce(%x init: %least) applies stablehlo.maximum across dimensions = [1] : (tensor<1x3xf16>, tensor<f16>) -> tensor<1xf16>
+      %1 = stablehlo.broadcast_in_dim %0, dims = [0] : (tensor<1xf16>) -> tensor<1x3xf16>
+      %2 = stablehlo.subtract %x, %1 : tensor<1x3xf16>
+      %3 = stablehlo.exponential %2 : tensor<1x3xf16>
+      %4 = stablehlo.reduce(%3 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<1x3xf16>, tensor<f16>) -> tensor<1xf16>
+      %5 = stablehlo.broadcast_in_dim %4, dims = [0] : (tensor<1xf16>) -> tensor<1x3xf16>
+      %6 = stablehlo.divide %3, %5 : tensor<1x3xf16>
+      return %6 : tensor<1x3xf16>
+    }"""
+    result = attempt_source(pool.make("iree"), pool.reader.source(softmax, "m"), [np.array([[1, 2, 3]], np.float16)])
     assert isinstance(result, EngineFault)
     assert "undefined symbol" in str(result)
 
