@@ -131,9 +131,8 @@ def of_two(function: str, x: Interval, y: Interval, wide: Any) -> tuple[Array, A
     if function == "zeta":  # there it falls in both
         between |= sure & (y.lo >= 1) & (x.lo > 1)
     reached = within_reach(function, x.lo, y.lo) & within_reach(function, x.hi, y.hi)
-    known = (
-        reached & (single | (finite & between)) & ~np.isinf(x.lo)
-    )  # of an infinite order some have the limit, and some NaN
+    # of an infinite order some have the limit, and some NaN
+    known = reached & (single | (finite & between)) & ~np.isinf(x.lo)
     ends = []
     for a, b, use in ((x.lo, y.lo, known), (x.hi, y.hi, known & ~single)):
         ends.append(true_values_of_two(function, np.where(use, a, np.nan), np.where(use, b, np.nan), wide))

@@ -120,8 +120,9 @@ def _largest_term(function: str, x: Interval, y: Interval) -> Array:
     with np.errstate(divide="ignore", over="ignore"):
         if function == "zeta":
             return np.where(below, nearest**-order, 0.0)
-        factor = [float(mpmath.gamma(n + 1)) if 0 <= n <= 170 else np.inf for n in order.ravel().tolist()]
-        return np.where(below, np.reshape(factor, order.shape) * nearest ** (-order - 1), 0.0)
+        orders, places = np.unique(order, return_inverse=True)
+        factor = np.array([float(mpmath.factorial(n)) if 0 <= n <= 170 else np.inf for n in orders.tolist()])
+        return np.where(below, factor[places].reshape(order.shape) * nearest ** (-order - 1), 0.0)
 
 
 def _at_poles(made: Interval, x: Interval, where: Array | bool = True, also: Array | bool = False) -> Interval:
