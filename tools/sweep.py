@@ -28,7 +28,7 @@ from oracle.peers import Executor, NativeExecutor, Pool
 from oracle.reference import Reference
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import Internal, TenferroError
+from tenferro_ref.errors import TenferroError, ValidationError
 from tenferro_ref.ops import STABLEHLO, Op, TensorType
 from tenferro_ref.program import GraphBuilder
 from tools.measure import SPECIAL
@@ -39,6 +39,11 @@ UNARY: tuple[type[Op], ...] = (
 BINARY: tuple[type[Op], ...] = (
     ops.Add, ops.Subtract, ops.Multiply, ops.Divide, ops.Remainder, ops.Pow, ops.Maximum, ops.Minimum,
 )  # fmt: skip
+#: All of them, and the functions that the reference alone has.
+ELEMENTWISE: tuple[Op, ...] = (
+    *(op() for op in (*UNARY, *BINARY)),
+    *((ops.Special, ops.Special2)[len(ends) - 1](name) for name, ends in SPECIAL.items()),
+)
 
 
 def arguments(dtype: DType, count: int, rng: np.random.Generator) -> Array:
@@ -102,29 +107,31 @@ class Form:
         return Case.of(builder.build(value), arrays)
 
 
+def name_of(op: Op) -> str:
+    """The name of an op, or of the function that it computes."""
+    return str(getattr(op, "function", op.name))
+
+
 def forms(dtypes: Sequence[DType], *, pairs: bool) -> Iterator[Form]:
     """Every op over each dtype; with `pairs` every two of them, without conversions."""
-    functions = [(ops.Special, ops.Special2)[len(ends) - 1](name) for name, ends in SPECIAL.items()]
-    elementwise: list[Op] = [*(op() for op in (*UNARY, *BINARY)), *functions]
     for dtype in dtypes:
         if pairs:
-            yield from (Form(two, dtype) for two in product(elementwise, repeat=2))
+            yield from (Form(two, dtype) for two in product(ELEMENTWISE, repeat=2))
             continue
-        yield from (Form((op,), dtype) for op in elementwise)
+        yield from (Form((op,), dtype) for op in ELEMENTWISE)
         for to in DType:
             yield Form((ops.Convert(to),), dtype)
             yield Form((ops.Convert(to), ops.Convert(dtype)), dtype)
 
 
-def kinds(executor: Executor, form: Form, arrays: Sequence[Array]) -> dict[tuple[str, ...], list[int]]:
+def kinds(executor: Executor, case: Case) -> dict[tuple[str, ...], list[int]]:
     """The arguments whose results are outside, by what was expected and what came.
 
     Raises
     ------
     TenferroError
-        The program cannot be written or run, or has no enclosure.
+        The program cannot be run, or has no enclosure.
     """
-    case = form.case(arrays)
     (result,) = executor.run(case).outputs
     (held,) = Reference(case, NativeExecutor()).enclosures(executor.model)
     found: dict[tuple[str, ...], list[int]] = {}
@@ -143,9 +150,8 @@ def _kind(value: np.generic) -> str:
     return "NaN" if number != number else "0" if number == 0 else "infinity" if np.isinf(number) else "finite"
 
 
-def explained(executor: Executor, form: Form, arrays: Sequence[Array], pool: Pool) -> tuple[str, str]:
-    """Signature and page of the disagreement about one argument; without a signature if that alone has none."""
-    case = form.case(arrays)
+def explained(executor: Executor, case: Case, pool: Pool) -> tuple[str, str]:
+    """Signature of the disagreement about a case, and the page that knows it; both empty if there is none."""
     answer = judge(executor, Reference(case, NativeExecutor()))
     if not answer.verdict.is_disagreement:
         return "", ""
@@ -159,34 +165,34 @@ def explained(executor: Executor, form: Form, arrays: Sequence[Array], pool: Poo
 
 
 def sweep(executor: Executor, form: Form, count: int, rng: np.random.Generator, pool: Pool) -> Iterator[str]:
-    """One line a kind of disagreement of a form.
-
-    Raises
-    ------
-    Internal
-        A rule, or the emitter, has a defect.
-    """
+    """One line a kind of disagreement of a form, and one where the executor ends in an error or dies."""
     arrays = [arguments(form.dtype, count, rng) for _ in range(max(op.arity for op in form.ops))]
-    names = " > ".join(getattr(op, "function", op.name) for op in form.ops)
     try:
-        found = kinds(executor, form, arrays)
-    except Internal:
-        raise
-    except TenferroError:  # the op, the executor or the enclosures lack the dtype
+        case = form.case(arrays)
+    except ValidationError:  # an op lacks the dtype
+        return
+    try:
+        found = kinds(executor, case)
+    except TenferroError:  # some are disagreements, and some say what the executor or the enclosures lack
+        words, page = explained(executor, case, pool)
+        if words:
+            yield f"{page or 'NEW'}  {words}  [of {count} arguments together]"
         return
     for places in found.values():
         one = [a[places[0] : places[0] + 1] for a in arrays]
-        words, page = explained(executor, form, one, pool)
+        words, page = explained(executor, form.case(one), pool)
+        words = words or f"{' > '.join(map(name_of, form.ops))} | {form.dtype.name} | not of one argument alone"
         of = ", ".join(str(a[0]) for a in one)
-        yield f"{page or 'NEW'}  {words or names + ' | ' + form.dtype.name + ' | not of one argument alone'}  [{len(places)} of {count}, as of {of}]"
+        yield f"{page or 'NEW'}  {words}  [{len(places)} of {count}, as of {of}]"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.sweep", description=__doc__)
+    names = sorted({*map(name_of, ELEMENTWISE), "Convert"})
     parser.add_argument("--executor", default="native", help="native, interpreter, pjrt:lam115@parity, ...")
     parser.add_argument("--dtype", choices=[d.name for d in DType], action="append", help="default: all")
     parser.add_argument(
-        "--op", action="append", help="an op or function, as Exp or atan: forms with none of them are left out"
+        "--op", choices=names, action="append", help="forms with none of these are left out; default: all"
     )
     parser.add_argument("--pairs", action="store_true", help="two ops in a row, and no conversions")
     parser.add_argument("--arguments", type=int, default=3000)
@@ -198,7 +204,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             executor = pool.make(args.executor)
             for form in forms([DType[d] for d in args.dtype or DType.__members__], pairs=args.pairs):
-                if args.op and not any(getattr(op, "function", op.name) in args.op for op in form.ops):
+                if args.op and not any(name_of(op) in args.op for op in form.ops):
                     continue
                 for line in sweep(executor, form, args.arguments, rng, pool):
                     print(line, flush=True)

@@ -9,6 +9,7 @@ from oracle.case import Case
 from oracle.peers import Execution, NativeExecutor, Pool
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
+from tests.libraries import module_or_skip
 from tools.sweep import Form, arguments, forms, main, sweep
 
 pytestmark = pytest.mark.once
@@ -46,8 +47,19 @@ def test_arguments_are_of_the_dtype_and_many_kinds(dtype: DType) -> None:
     assert len({v.tobytes() for v in array}) >= min(2**dtype.bits, 100)
 
 
+def test_an_executor_that_dies_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """StableHLO's interpreter at an integer division by zero (finding 0024)."""
+    module_or_skip("jax")
+    assert main(["--executor", "interpreter", "--dtype", "I8", "--op", "Divide", "--arguments", "50"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()[1:]
+    assert line.startswith("0024-interpreter-integer-division-by-zero  Divide | I8 | WorkerDied")
+
+
 def test_the_command_names_what_it_was_asked(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--dtype", "F32", "--op", "Exp", "--pairs", "--arguments", "50"]) == 0
     assert capsys.readouterr().out == "native, 50 arguments, seed 0\n"
     assert main(["--executor", "nonsense"]) == 2
     assert capsys.readouterr().err.startswith("error: unknown executor 'nonsense'")
+    with pytest.raises(SystemExit, match="2"):
+        main(["--op", "nonsense"])
+    assert "invalid choice: 'nonsense'" in capsys.readouterr().err
