@@ -2,7 +2,7 @@
 
 A campaign's programs are long and their arrays short. `python -m tools.sweep --executor pjrt:lam115@parity` runs every elementwise op, function and
 conversion over special values, knees, whole numbers and what is beside them, all magnitudes and random bits, and prints one line a kind of
-disagreement: the signature, the page that knows it, how many results are of that kind, and one of them. It finds budgets that are too small,
+disagreement: the page that knows it, the signature, and where it was met first: in how many results, as of which arguments. It finds budgets that are too small,
 contradictions between the native executor and the enclosures (`--executor native`), and values that a compiler treats wrongly.
 """
 
@@ -164,8 +164,10 @@ def explained(executor: Executor, case: Case, pool: Pool) -> tuple[str, str]:
     return words, page_of(words, verdict, str(executor.name), executor.build, load_known())
 
 
-def sweep(executor: Executor, form: Form, count: int, rng: np.random.Generator, pool: Pool) -> Iterator[str]:
-    """One line a kind of disagreement of a form, and one where the executor ends in an error or dies."""
+def sweep(
+    executor: Executor, form: Form, count: int, rng: np.random.Generator, pool: Pool
+) -> Iterator[tuple[str, str, str]]:
+    """Page, signature and occasion of each kind of disagreement of a form, also where the executor ends in an error or dies."""
     arrays = [arguments(form.dtype, count, rng) for _ in range(max(op.arity for op in form.ops))]
     try:
         case = form.case(arrays)
@@ -176,14 +178,14 @@ def sweep(executor: Executor, form: Form, count: int, rng: np.random.Generator, 
     except TenferroError:  # some are disagreements, and some say what the executor or the enclosures lack
         words, page = explained(executor, case, pool)
         if words:
-            yield f"{page or 'NEW'}  {words}  [of {count} arguments together]"
+            yield page, words, f"of {count} arguments together"
         return
     for places in found.values():
         one = [a[places[0] : places[0] + 1] for a in arrays]
         words, page = explained(executor, form.case(one), pool)
         words = words or f"{' > '.join(map(name_of, form.ops))} | {form.dtype.name} | not of one argument alone"
         of = ", ".join(str(a[0]) for a in one)
-        yield f"{page or 'NEW'}  {words}  [{len(places)} of {count}, as of {of}]"
+        yield page, words, f"{len(places)} of {count}, as of {of}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -200,14 +202,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     rng = np.random.default_rng(args.seed)
     print(f"{args.executor}, {args.arguments} arguments, seed {args.seed}")
+    seen: set[tuple[str, str]] = set()
     with closing(Pool()) as pool:
         try:
             executor = pool.make(args.executor)
             for form in forms([DType[d] for d in args.dtype or DType.__members__], pairs=args.pairs):
                 if args.op and not any(name_of(op) in args.op for op in form.ops):
                     continue
-                for line in sweep(executor, form, args.arguments, rng, pool):
-                    print(line, flush=True)
+                for page, words, occasion in sweep(executor, form, args.arguments, rng, pool):
+                    if (page, words) not in seen:
+                        print(f"{page or 'NEW'}  {words}  [{occasion}]", flush=True)
+                    seen.add((page, words))
         except TenferroError as error:
             print(f"error: {error}", file=sys.stderr)
             return error.exit_status

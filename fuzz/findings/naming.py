@@ -9,7 +9,7 @@ from oracle.case import Case
 from oracle.peers.expressible import INDICES
 from oracle.verdict import Answer
 from tenferro_ref import ops
-from tenferro_ref.dtype import ENGINE_DTYPES
+from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.program import GraphProgram
 
 
@@ -18,7 +18,7 @@ def named(program: GraphProgram, index: int) -> str:
 
     `Scatter(U8)` where it has indices of a narrow or unsigned type;
     `Compare(F32)` by what it compares, which its result, a truth value, does not tell; `Convert(F32)` of a float to an integer,
-    or of a float of less than eight bits; `Abs(C32)` of complex numbers.
+    of a float of less than eight bits or of F8E8M0FNU, which has no zero; `Abs(C32)` of complex numbers.
     """
     ins = program.instructions[index]
     if isinstance(ins.op, ops.Special | ops.Special2 | ops.Bits):
@@ -30,6 +30,7 @@ def named(program: GraphProgram, index: int) -> str:
     if isinstance(ins.op, ops.Convert):
         read = program.slot_types[ins.input_slots[0]].dtype
         told = read.is_float and (read.bits < 8 or program.slot_types[ins.output_slots[0]].dtype.is_int)
+        told |= read is DType.F8E8M0FNU
         return f"{ins.op.name}({read.name})" if told else ins.op.name
     if isinstance(ins.op, ops.Abs) and (read := program.slot_types[ins.input_slots[0]].dtype).is_complex:
         return f"{ins.op.name}({read.name})"
@@ -63,11 +64,11 @@ def signature(case: Case, answer: Answer, attribution: str) -> str:
 
 
 #: An operation of a module; of a slice the type of its starts, if that is narrow or unsigned; of a conversion the type of its operand,
-#: if that is a float of less than eight bits.
+#: if that is a float of less than eight bits or F8E8M0FNU.
 _OPERATION = re.compile(
     r"\b(?:stablehlo|chlo)\.([a-z]\w*)"
     r"(?:(?<=slice)[^\n]* tensor<(u?i(?:8|16)|ui(?:32|64))>\) ->"
-    r"|(?<=\.convert).(?:\(%[^)]*\))?[^\n(]*\(tensor<(?:\d+x)*(f[46]E\w+)>\) ->)?"
+    r"|(?<=\.convert).(?:\(%[^)]*\))?[^\n(]*\(tensor<(?:\d+x)*(f[46]E\w+|f8E8M0FNU)>\) ->)?"
 )
 
 
