@@ -62,7 +62,7 @@ _PHASED = ((linalg.FAMILY, "Eigh"), (linalg.FAMILY, "Svd"))
 _OFTEN: dict[str, int] = {
     "Qr": 3, "Lu": 3, "TriangularSolve": 4, "Svd": 4, "LuSolvePrepared": 4, "FullPivLuSolve": 2, "FullPivLu": 3,
     "SignDetFromLuFactor": 2, "LogAbsDetFromLuFactor": 2, "Cholesky": 2, "Solve": 2, "irfft": 3, "rfft": 2, "einsum": 4,
-    "Scatter": 4, "Gather": 3, "Pad": 2, "PadToMatch": 2, "BroadcastInDim": 3, "Transpose": 2, "DotGeneral": 8, "ReduceProd": 4, "Add": 2, "EighVals": 2, "Eigh": 2, "SvdVals": 2, "ReduceMax": 2, "Slice": 3, "ExtractDiag": 2, "EmbedDiag": 2, "Abs": 2, "Pow": 2,
+    "Scatter": 4, "Gather": 3, "Pad": 3, "PadToMatch": 2, "BroadcastInDim": 3, "Transpose": 2, "DotGeneral": 8, "ReduceProd": 4, "Add": 2, "EighVals": 2, "Eigh": 2, "SvdVals": 2, "ReduceMax": 2, "Slice": 3, "ExtractDiag": 2, "EmbedDiag": 2, "Abs": 2, "Pow": 2,
     "Concatenate": 2,
 }  # fmt: skip
 #: Axes that an operand should have for a rule to have something to do: of a contraction, several of each kind.

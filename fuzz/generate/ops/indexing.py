@@ -172,8 +172,9 @@ def _(g: Growth, op: type[Any]) -> Value:
     x = _ranked(g, op, 0 if g.choices.chance(5) else 1)
     lows, highs, interiors, shape = [], [], [], list(shape_of(x))
     for axis, extent in enumerate(shape):
-        low, high = (g.choices.choose((0, 1, 2, -1, 3, -2)) for _ in range(2))
-        interior = g.choices.choose((0, 0, 0, 1, 2))
+        low = g.choices.choose((0, 1, -1, 2, -2, -3))  # beyond a step of the interior, too
+        high = g.choices.choose((0, 1, 2, -1, 3, -2))
+        interior = g.choices.choose((0, 0, 1, 2))
         spread = (extent - 1) * (interior + 1) + 1 if extent else 0
         if low + high + spread < 0:  # more is cropped than there is
             low, high = -(spread // 2), -(spread - spread // 2)

@@ -18,6 +18,8 @@ _METHODS = {ops.ReduceSum: "sum", ops.ReduceProd: "prod", ops.ReduceMax: "max", 
 def _reduction(op: Any, result: TensorType, x: Value) -> Value:
     if isinstance(op, ops.ReduceSum) and _is_mean(op, x):
         return tn.mean(x, back(op.axes, x.ndim)).astype(x.dtype)
+    if isinstance(op, ops.ReduceSum) and x.dtype is DType.I32 and op.axes and x.slot % 2:
+        return _by_mean(op, x)
     method = getattr(x, _METHODS[type(op)])
     if op.axes == tuple(range(x.ndim)):
         total: Value = method()
@@ -32,6 +34,14 @@ def _is_mean(op: ops.ReduceSum, x: Value) -> bool:
     """Whether the sum is of one number, which is then the mean, and loses no bits by it; without axes a NaN does."""
     one = bool(op.axes) and all(x.shape[a] == 1 for a in op.axes)
     return one and x.dtype in (DType.F32, DType.F64, DType.I32)
+
+
+def _by_mean(op: ops.ReduceSum, x: Value) -> Value:
+    """The mean times the number of terms, which F64 holds but for a fraction of one, rounded; an I64 wraps as the sum does."""
+    total = tn.mean(x, back(op.axes, x.ndim))
+    for a in op.axes:
+        total = total * tn.shape_of(x, a).astype(DType.F64)
+    return (total + 0.5 * tn.sign(total)).astype(DType.I64).astype(DType.I32)
 
 
 @WORDS.row(ops.DotGeneral, ops.DotGeneralWithConj)
