@@ -127,7 +127,13 @@ def listed(program: str, inputs: object) -> list[Any]:
 
 
 def column_major(array: Array) -> Array:
-    """`array` itself if it is dense and column-major, else such a copy."""
+    """`array` itself if it is dense and column-major, else such a copy.
+
+    NumPy calls one element dense whatever its strides are, but computes it by other code where they are not those of a dense
+    array (measured: `np.power`, NumPy 2.4 with AVX-512).
+    """
+    if array.size == 1 and any(stride != array.itemsize for stride in array.strides):
+        return array.copy(order="F")
     return array if array.flags.f_contiguous else np.asfortranarray(array)
 
 

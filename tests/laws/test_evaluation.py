@@ -168,6 +168,7 @@ def test_kernels_give_dense_column_major_arrays() -> None:
             results = run_kernel(ins.op, case.program.policy, *(values[slot] for slot in ins.input_slots))
             for slot, array in zip(ins.output_slots, results, strict=True):
                 assert array.flags.f_contiguous, ins.op
+                assert array.size != 1 or {array.itemsize}.issuperset(array.strides), ins.op
                 values[slot] = column_major(array)
 
 
