@@ -348,9 +348,11 @@ def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         safe = _safe(f, made) & (above < np.log(f.max) - 2) & (below > np.log(f.min_normal / f.unit) + 2)
         made = replace(made, rad=made.rad + np.where(safe, 0, underflow), ok=made.ok & (safe | inside))
         balls.append(made)
-    # an error of the logarithm that y makes a large one is in the exponent
-    error = np.expm1(np.minimum(2 * f.unit * c.budget("Pow") * (1 + growth), 700))
-    result = enclosed(c, error / (2 * f.unit), *balls)
+    # an error of the logarithm that y makes a large one is in the exponent; beyond all exponents nothing is known
+    off = 2 * f.unit * c.budget("Pow") * (1 + growth)
+    known = off < np.log(f.max)
+    error = np.expm1(np.where(known, off, 0))
+    result = enclosed(c, error / (2 * f.unit), *(replace(b, ok=b.ok & known) for b in balls))
     result = _far_power(result, x, y)
     # 0 to a positive power, where the product with an infinite logarithm has no part that is 0 times that
     (re, im) = y.parts
