@@ -69,7 +69,7 @@ FAMILIES = {
     # "rewritten" runs an equal program
     "pjrt": Family("xla", variants=("", "reloaded", "kernels", "rewritten"), cost=3.0),
     # its functions are those of the C library and it keeps subnormals, as the native executor does
-    "interpreter": Family("numpy", "oracle.peers.engines.interpreter", "jax", _JAX),
+    "interpreter": Family("interpreter", "oracle.peers.engines.interpreter", "jax", _JAX),
     "jax": Family("xla", "oracle.peers.engines.jax", "jax", _JAX, variants=("", "eager"), cost=4.0),
     "iree": Family(
         "iree",

@@ -218,6 +218,14 @@ def test_the_modulus_and_sign_of_tiny_numbers_are_known(model):
     assert not sign.contains(np.full(3, complex(NAN, NAN))).any()
 
 
+def test_what_is_emitted_keeps_the_sign_of_a_conjugated_zero():
+    """The native executor's passes may take a Conj to the operands of a sum that cancels; no one does in a module."""
+    z = C64([complex(-4, 0.0)])
+    held = {name: one(ops.Conj(), z, model=MODELS[name]) for name in ("interpreter", "xla", "numpy")}
+    assert [name for name, e in held.items() if e.contains(z).all()] == ["numpy"]
+    assert all(e.contains(np.conj(z)).all() for e in held.values())
+
+
 def test_a_logarithm_that_is_off_is_multiplied_by_the_exponent():
     """|x| is 1 - 1.1e-8, which F32 rounds to 1: its power of 2e9 is 1 instead of 4e-11, as all plugins have it."""
     x, y = np.complex64([0.7501125 + 0.66131026j]), np.complex64([2.147484e9 + 0.004512418j])
