@@ -29,8 +29,8 @@ def named(program: GraphProgram, index: int) -> str:
         return f"{ins.op.name}({program.slot_types[ins.input_slots[0]].dtype.name})"
     if isinstance(ins.op, ops.Convert):
         read = program.slot_types[ins.input_slots[0]].dtype
-        told = read.is_float and (read.bits < 8 or program.slot_types[ins.output_slots[0]].dtype.is_int)
-        told |= read is DType.F8E8M0FNU
+        to_integer = read.is_float and program.slot_types[ins.output_slots[0]].dtype.is_int
+        told = to_integer or (read.is_float and read.bits < 8) or read is DType.F8E8M0FNU
         return f"{ins.op.name}({read.name})" if told else ins.op.name
     if isinstance(ins.op, ops.Abs) and (read := program.slot_types[ins.input_slots[0]].dtype).is_complex:
         return f"{ins.op.name}({read.name})"

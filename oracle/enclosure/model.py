@@ -90,7 +90,10 @@ def budgets() -> dict[tuple[str, str, str], float]:
     entries = tomllib.loads(BUDGETS_FILE.read_text())["budget"]
     known = {(e["model"], op, e["dtype"]): float(ulps) for e in entries for op, ulps in e["ulps"].items()}
     return known | {
-        (_MEASURED[model], op, dtype): ulps for (model, op, dtype), ulps in known.items() if model in _MEASURED
+        (model, op, dtype): ulps
+        for model, like in _BUDGETS_OF.items()
+        for (measured, op, dtype), ulps in known.items()
+        if measured == like
     }
 
 
@@ -112,4 +115,4 @@ CUDA = replace(XLA, name="cuda", approximate=True, tf32=True, restart=True, narr
 REAL = Model("ieee", either_zero=True, real=True)
 MODELS: dict[str, Model] = {m.name: m for m in (IEEE, NUMPY, INTERPRETER, XLA, CUDA, IREE)}
 #: The budgets of `numpy` were measured of the interpreter as well; IREE has been held to those of XLA since it joined.
-_MEASURED = {"numpy": "interpreter", "xla": "iree"}
+_BUDGETS_OF = {INTERPRETER.name: NUMPY.name, IREE.name: XLA.name}
