@@ -5,6 +5,7 @@ What is written and read again must be the program that was written; otherwise t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -25,8 +26,22 @@ from tenferro_ref.program import (
 
 
 def through_json(program: Program) -> Program:
-    """What is read of the program as JSON."""
-    return _the_same(program, loads(dumps(program)))
+    """What is read of the program as JSON, with what a reader can infer and without."""
+    text = dumps(program)
+    return _the_same(_the_same(program, loads(text)), loads(_without_inferred(text)))
+
+
+def _without_inferred(text: str) -> str:
+    """The JSON of a program without the entries that follow from the others."""
+    record = json.loads(text)
+    instructions = record["instructions"]
+    slots = {i["slot"] for i in record["inputs"]}.union(*(i["inputs"] + i["outputs"] for i in instructions))
+    if record["n_slots"] == 1 + max(slots, default=-1):
+        del record["n_slots"]
+    for instruction in instructions:
+        for key in ("dtype", "output_shapes", "output_extents", "last_use"):
+            instruction.pop(key, None)
+    return json.dumps(record)
 
 
 def through_text(program: Program) -> Program:

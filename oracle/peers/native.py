@@ -24,7 +24,7 @@ from oracle.peers.front_end import spelled_otherwise
 from oracle.peers.layouts import copied, data_of, filed, memory_of, strided
 from oracle.peers.modules import module_text
 from oracle.peers.peer import Peer
-from oracle.peers.promises import Inputs, check_again, check_buffers, check_types
+from oracle.peers.promises import Inputs, check_again, check_buffers, check_refusals, check_types
 from oracle.peers.reread import reread, rereadable
 from oracle.peers.semirings import PATHS, backend_of, fits
 from oracle.peers.warm import warm_up
@@ -32,7 +32,7 @@ from tenferro_ref import __version__
 from tenferro_ref.compiler import DECOMPOSED, DEFAULT_PIPELINE, PASSES, compile_std_to_exec
 from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp, UsageError, defects_in
 from tenferro_ref.ops import Conj, Extension
-from tenferro_ref.program import GraphProgram, infer_types
+from tenferro_ref.program import GraphProgram, infer_types, to_exec
 from tenferro_ref.runtime import BLOCK, FUSION_THRESHOLD, ContractingBackend, GraphExecutor, NumpyBackend, TensorBackend
 from tenferro_ref.stablehlo.loader import bindings, load
 from tenferro_ref.suggest import did_you_mean
@@ -126,7 +126,11 @@ class NativeExecutor(Executor):
             before = [memory_of(data_of(x)) for x in taken]
             with defects_in("the native executor"):
                 if self.warm:
-                    warm_up(evaluate, exec_program, copied(case.inputs))
+                    stated = to_exec(program)
+                    warm_up(evaluate, exec_program, copied(case.inputs), stated)
+                    if stated.shape_guards:  # they hold of dead instructions, too
+                        idle = replace(program, output_slots=program.input_slots)
+                        check_refusals(evaluate, compiled(idle, self.passes), copied(case.inputs), to_exec(idle))
                 given = tuple(evaluate(exec_program, taken))
                 if self.twice:
                     check_again(evaluate, exec_program, taken, given)

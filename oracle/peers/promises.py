@@ -95,8 +95,15 @@ def check_again(evaluate: Evaluate, program: ExecProgram, taken: Inputs, given: 
             raise Internal(detail=f"output {number} of the native executor has other bits the second time")
 
 
-def check_refusals(evaluate: Evaluate, program: ExecProgram, inputs: Sequence[Array]) -> None:
+def check_refusals(
+    evaluate: Evaluate, program: ExecProgram, inputs: Sequence[Array], before_passes: ExecProgram
+) -> None:
     """Run the program on inputs that do not fit it, made of some that do; of others nothing is asked.
+
+    Parameters
+    ----------
+    before_passes
+        The same program as no pass has changed it: what it refuses must be refused, dead instructions included.
 
     Raises
     ------
@@ -107,7 +114,7 @@ def check_refusals(evaluate: Evaluate, program: ExecProgram, inputs: Sequence[Ar
         program.check_inputs([type_of(a) for a in inputs])
     except TenferroError:
         return
-    for what, wrong, due in _wrong_inputs(program, inputs):
+    for what, wrong, due in _wrong_inputs(before_passes, inputs):
         try:
             evaluate(program, wrong)
         except due:

@@ -13,7 +13,7 @@ from tenferro_ref.program import ExecProgram
 from tenferro_ref.tensor import Array, same_bits
 
 
-def warm_up(evaluate: Evaluate, program: ExecProgram, inputs: Sequence[Array]) -> None:
+def warm_up(evaluate: Evaluate, program: ExecProgram, inputs: Sequence[Array], before_passes: ExecProgram) -> None:
     """Run something else on the executor that is to run `program` on `inputs` next; what that gives counts for nothing.
 
     A program with symbolic extents runs at others. Before any other program one runs that gives its inputs back, and has the same
@@ -31,7 +31,7 @@ def warm_up(evaluate: Evaluate, program: ExecProgram, inputs: Sequence[Array]) -
             raise
         except TenferroError:
             continue
-    check_refusals(evaluate, program, inputs)
+    check_refusals(evaluate, program, inputs, before_passes)
 
 
 def _before(program: ExecProgram, inputs: Sequence[Array]) -> Iterator[tuple[ExecProgram, list[Array]]]:

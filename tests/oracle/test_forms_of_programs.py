@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from string import ascii_letters
@@ -14,18 +15,18 @@ from fuzz.generate import Config
 from fuzz.generate.batches import generate
 from oracle.case import Case
 from oracle.judge import Reference, judge
-from oracle.peers import NativeExecutor, Pool, configured, front_end
-from oracle.peers.forms import FORMS
+from oracle.peers import NativeExecutor, Pool, configured, forms, front_end
+from oracle.peers.forms import EXEC_FORMS, FORMS
 from oracle.peers.front_end import WORDS
 from oracle.verdict import Verdict
 from tenferro_ref import frontend as tn
 from tenferro_ref import ops
 from tenferro_ref.dims import Extent
-from tenferro_ref.errors import ShapeMismatch
+from tenferro_ref.errors import Internal, ShapeMismatch
 from tenferro_ref.extensions import einsum as einsum_family
 from tenferro_ref.extensions import equations, fft, linalg
 from tenferro_ref.ops import OPS, STABLEHLO
-from tenferro_ref.program import GraphBuilder, GraphProgram, Value, slicing, value
+from tenferro_ref.program import GraphBuilder, GraphProgram, Program, Value, loads, slicing, to_exec, value
 from tests.build import numbered
 
 pytestmark = pytest.mark.once
@@ -43,6 +44,21 @@ def test_forms_give_the_bits_of_the_program(form: str) -> None:
         assert not answer.verdict.is_disagreement, (case.fingerprint, answer.reason)
         programs += executor.bit_exact(case)
     assert programs > 150  # passes move roundings of the others
+
+
+@pytest.mark.parametrize("form", [FORMS["json"], lambda program: EXEC_FORMS["exec-json"](to_exec(program))])
+def test_a_reader_that_infers_another_number_of_slots_is_seen(
+    form: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(text: str) -> Program:
+        program = loads(text)
+        return program if "n_slots" in json.loads(text) else replace(program, n_slots=program.n_slots + 1)
+
+    program = generate(11, 0, 1)[0].program
+    form(program)
+    monkeypatch.setattr(forms, "loads", read)
+    with pytest.raises(Internal, match="another program"):
+        form(program)
 
 
 def test_most_instructions_have_words(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from oracle.case import Case
 from oracle.judge import Reference, judge
-from oracle.peers import NativeExecutor, configured
+from oracle.peers import NativeExecutor, configured, native
 from oracle.peers.forms import with_symbols
 from oracle.peers.layouts import filed, viewed
 from oracle.peers.promises import check_refusals
@@ -19,7 +19,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import Internal, UsageError
 from tenferro_ref.extensions.einsum import einsum
 from tenferro_ref.extensions.family import Family
-from tenferro_ref.program import ExecProgram, GraphBuilder, Program, records, to_exec
+from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, Program, records, to_exec
 from tenferro_ref.program.guards import ShapeGuard
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.tensor import Array, same_bits
@@ -129,12 +129,28 @@ def test_a_guard_that_is_not_stated_is_found(monkeypatch: pytest.MonkeyPatch) ->
     assert "which an extension does not take" in observed(configured(warm=True), case)
 
 
+@pytest.mark.parametrize("dead", [False, True])
+def test_a_guard_that_a_pass_loses_is_found(dead: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = native.compiled
+
+    def losing(program: GraphProgram, passes: tuple[str, ...]) -> ExecProgram:
+        made = compiled(program, passes)
+        return made if dead and made.instructions else replace(made, shape_guards=())
+
+    case = guarded()
+    assert observed(configured(warm=True), case) == ""
+    monkeypatch.setattr(native, "compiled", losing)
+    words = "does not refuse" if dead else "with ShapeMismatch"
+    assert words in observed(configured(warm=True), case)
+
+
 def test_another_error_than_the_documented_one_is_found() -> None:
     def evaluate(program: ExecProgram, inputs: object) -> list[Array]:
         raise UsageError(detail="no")
 
+    program = to_exec(doubled(2).program)
     with pytest.raises(Internal, match="refuses one input less with UsageError"):
-        check_refusals(evaluate, to_exec(doubled(2).program), doubled(2).inputs)
+        check_refusals(evaluate, program, doubled(2).inputs, program)
 
 
 @pytest.mark.parametrize("form", ["exec-json", "exec-text"])

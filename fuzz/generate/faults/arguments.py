@@ -66,6 +66,8 @@ _DIM_FAULTS: tuple[tuple[str, Callable[[int], DimExpr]], ...] = (
     ("AddOverflow", lambda rank: DimOp("add", DimOp("add", _HUGE, _HUGE), 2)),
     ("SubUnderflow", lambda rank: DimOp("sub", 2, 3)),
     ("MulOverflow", lambda rank: DimOp("mul", _HUGE, 3)),
+    ("MulOverflow", lambda rank: DimOp("mul", 2**32, 2**32)),  # 0, were it to wrap
+    ("MulOverflow", lambda rank: DimOp("mul", 2**62 + 1, 4)),  # 4
     ("FloorDivByZero", lambda rank: DimOp("floordiv", 4, 0)),
     ("FloorDivByZero", lambda rank: DimOp("max", 1, DimOp("floordiv", 4, DimOp("sub", 3, 3)))),
 )
