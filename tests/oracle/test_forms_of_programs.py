@@ -61,6 +61,15 @@ def test_a_reader_that_infers_another_number_of_slots_is_seen(
         form(program)
 
 
+@pytest.mark.parametrize("slot", range(20))
+def test_an_output_whose_extent_is_a_long_expression_is_given_as_it_is(slot: int) -> None:
+    b = GraphBuilder()
+    x, *others = (b.input("F64", (f"n{i}",)) for i in range(100 + slot))
+    for other in others:
+        x = x * other  # max(max(n0, n1), n2), ...
+    assert FORMS["values"](b.build(x)).output_slots
+
+
 def test_most_instructions_have_words(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[bool] = []
     for op in [op for op in OPS if op in WORDS]:

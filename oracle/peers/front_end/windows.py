@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tenferro_ref import frontend as tn
-from tenferro_ref.dims import Extent, is_exact
+from tenferro_ref.dims import MAX_OPERATIONS, DimOp, Extent, is_exact
 from tenferro_ref.dtype import DType
 from tenferro_ref.program import Value
 
@@ -14,11 +14,13 @@ from tenferro_ref.program import Value
 _MANY = 2**40
 #: Copies at most, where as many as an axis is long would not fit into memory.
 _FEW = 4
+#: Operations in an extent beyond which an index, which has the extent several times, might come to more than there may be.
+_LONG = MAX_OPERATIONS // 16
 
 
 def windowed(x: Value) -> Value:
-    """The value by way of an index that its slot decides; itself if its extents are integers."""
-    if x.type.is_static:
+    """The value by way of an index that its slot decides; itself if its extents are integers, or long expressions."""
+    if x.type.is_static or any(isinstance(e, DimOp) and e.operations > _LONG for e in x.shape):
         return x
     return _WAYS[x.slot % len(_WAYS)](x)
 
