@@ -315,6 +315,7 @@ def gathers(dtype: DType) -> list[Case]:
     small = indices([4, -1, I32_MAX, 2], DType.I32)
     rows = ((1,), (0,), (0,), 1, (1, 4))  # whole rows
     whole = ops.GatherDynamicSliceSizes((1, 2), (0,), (0,), 1, (1, InputDim(0, 1), DimOp("min", InputDim(2, 0), 2)))
+    vectors = ops.GatherDynamicSliceSizes((1,), (0,), (0,), 1, (InputDim(1, 1), 3))  # as long as an index vector
     return [
         (ops.Gather(*rows), (x, indices([[0], [4], [-1], [9]]))), (ops.Gather(*rows), (x, small)), (ops.Gather(*rows), (x, indices([]))),
         (ops.Gather((), (0, 1), (0, 1), 1, (1, 1)), (x, outside)), (ops.Gather((), (0, 1), (1, 0), 1, (1, 1)), (x, outside)),
@@ -328,7 +329,7 @@ def gathers(dtype: DType) -> list[Case]:
         (ops.Gather((0, 1), (), (0,), 0, (2, 4)), (x, indices(3))),  # a rank-0 index
         (ops.Gather((), (), (), 1, ()), (data(dtype), np.zeros((3, 0), np.int64))), (ops.Gather((), (), (), 0, ()), (data(dtype), indices([]))),
         (ops.Gather((1,), (1,), (0,), 1, (0, 1)), (x, small)), (ops.Gather((1,), (1,), (1,), 1, (0, 1)), (none, small)),
-        (whole, (cube, small, data(DType.Bool, 7))),
+        (whole, (cube, small, data(DType.Bool, 7))), (vectors, (x, indices([[0], [4], [-1], [9]]))),
     ]  # fmt: skip
 
 

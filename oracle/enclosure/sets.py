@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -106,6 +106,13 @@ def _numbered(op: Indexed, operands: Sequence[Enclosure], n: int) -> tuple[Op, S
     if isinstance(op, ops.DynamicSlice):
         axes = tuple(range(len(op.slice_sizes)))
         op = ops.Gather(axes, (), axes, 0, op.slice_sizes)
+    elif isinstance(op, ops.GatherDynamicSliceSizes):  # sizes are of operands as they are, before index vectors grow
+        shapes = [operand.shape for operand in operands]
+        sizes = tuple(evaluate(size, shapes) for size in op.slice_sizes)
+        op, rest = (
+            ops.Gather(op.offset_dims, op.collapsed_slice_dims, op.start_index_map, op.index_vector_dim, sizes),
+            [],
+        )
     if op.index_vector_dim == rank:  # implicit
         indices, op = indices.map(lambda a: a[..., np.newaxis]), replace(op, index_vector_dim=rank + 1)
     shape = [1 if k == op.index_vector_dim else e for k, e in enumerate(indices.shape)]
@@ -118,6 +125,5 @@ def _numbered(op: Indexed, operands: Sequence[Enclosure], n: int) -> tuple[Op, S
         wider = replace(op, inserted_window_dims=dropped, scatter_dims_to_operand_dims=mapped)
     else:
         dropped, mapped = (*op.collapsed_slice_dims, axis), (*op.start_index_map, axis)
-        sizes: Any = (*op.slice_sizes, 1)
-        wider = replace(op, collapsed_slice_dims=dropped, start_index_map=mapped, slice_sizes=sizes)
+        wider = replace(op, collapsed_slice_dims=dropped, start_index_map=mapped, slice_sizes=(*op.slice_sizes, 1))
     return wider, [x, concatenated([indices, place], op.index_vector_dim), *rest]

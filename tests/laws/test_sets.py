@@ -17,13 +17,16 @@ from oracle.judge import Reference, judge, judge_many, prepare
 from oracle.peers import Execution, NativeExecutor, attempt
 from oracle.verdict import Answer, Verdict
 from tenferro_ref import ops
+from tenferro_ref.dtype import DType
 from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp, WorkerDied
+from tenferro_ref.ops import Op
 from tenferro_ref.program import Value
 from tests.laws.answers import SLOW, end, wrong_elements, wrong_forms
 from tests.laws.by_element import by_bits, by_element, facts
 from tests.laws.cases import Array, apply, case_of, generated, same
 from tests.laws.corners import corners
 from tests.laws.freedoms import draw, times
+from tests.op_examples import MOVES, examples, program_of
 
 pytestmark = pytest.mark.once
 
@@ -88,6 +91,20 @@ def test_a_set_beside_copies_of_itself_has_the_enclosure_that_it_has_alone(model
         own = bits(alone(case).enclosures(model))
         for reference in prepared([replace(case) for _ in range(SETS)]):
             assert bits(reference.enclosures(model)) == own, case.program
+
+
+@pytest.mark.parametrize("op", [*MOVES, ops.Scatter])
+@pytest.mark.parametrize("dtype", [DType.F32, DType.C64, DType.I32, DType.Bool])
+def test_so_has_every_example_of_an_op_that_moves_elements(op: type[Op], dtype: DType) -> None:
+    for example in examples(op, dtype):
+        program, arrays = program_of([example])
+        case = Case.of(program, arrays)
+        try:
+            own = bits(alone(case).enclosures(IEEE.name))
+        except UnsupportedOp:
+            continue
+        for reference in prepared([replace(case) for _ in range(SETS)]):
+            assert bits(reference.enclosures(IEEE.name)) == own, example
 
 
 @pytest.mark.parametrize("model", MODELS)
