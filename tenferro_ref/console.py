@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import secrets
 import sys
@@ -32,7 +33,28 @@ from tenferro_ref.tensor import Array, save_npz, type_of
 #: Seconds between two lines of progress where there is no terminal.
 LINE_SECONDS = 10.0
 
-seed_option = click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed; drawn and printed if left out.")
+
+class RealRange(click.FloatRange):
+    """As `click.FloatRange`, and finite: NaN is in every range of click's."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{number} is not a finite number.", param, ctx)
+        return number
+
+
+class CountRange(click.IntRange):
+    """As `click.IntRange`, and what every reader of JSON holds exactly."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if number >= 2**53:
+            self.fail(f"{number} is not below 2**53.", param, ctx)
+        return number
+
+
+seed_option = click.option("--seed", type=CountRange(0, 2**32 - 1), help="Seed; drawn and printed if left out.")
 generate_option = click.option(
     "--generate",
     multiple=True,

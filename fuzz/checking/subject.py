@@ -129,6 +129,8 @@ def named_function_subject(name: str, inputs: Inputs, reader: Reader) -> Subject
 def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader: Reader, name: str = "") -> Subject:
     """A JAX function with the arrays to call it with, as the module that JAX makes of it.
 
+    The arrays are what JAX takes them for: of 32 bits where they have 64, unless `jax_enable_x64` is set.
+
     Raises
     ------
     MissingDependency
@@ -140,9 +142,12 @@ def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader
         import jax
     except ImportError:
         raise MissingDependency.of_extra("jax", "jax", "it runs the function") from None
-    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tuple(arrays))]
-    text = jax.jit(function, keep_unused=True).lower(*arrays).as_text()
-    return given_subject(reader.source(text, name or getattr(function, "__name__", "function")), leaves, reader)
+    lowered = jax.jit(function, keep_unused=True).lower(*arrays)
+    taken = zip(jax.tree.leaves(tuple(arrays)), jax.tree.leaves(lowered.args_info), strict=True)
+    leaves = [np.asarray(leaf).astype(info.dtype, copy=False) for leaf, info in taken]
+    return given_subject(
+        reader.source(lowered.as_text(), name or getattr(function, "__name__", "function")), leaves, reader
+    )
 
 
 def given_subject(source: Source, arguments: Sequence[Array], reader: Reader, most: int = MOST_OPERATIONS) -> Subject:

@@ -32,6 +32,8 @@ from fuzz.summary import outcome
 from oracle.peers import DERIVATIVES, Pool
 from oracle.peers.errors import CommandRefused
 from tenferro_ref.console import (
+    CountRange,
+    RealRange,
     ReportSite,
     allow_option,
     draw_seed,
@@ -51,7 +53,7 @@ DEFAULT_PROGRAMS = 1000
 #: What `all` is here: every plugin in these lanes, those of other people's executors that keep up, and the checks of derivatives.
 LANES, OTHERS = ("parity", "defaults"), ("native-reloaded", "native-algebras", "interpreter", "jax", *DERIVATIVES)
 
-workers_option = click.option("--workers", type=click.IntRange(1, 256), help="Processes; default: one a core.")
+workers_option = click.option("--workers", type=CountRange(1, 256), help="Processes; default: one a core.")
 scheduler_option = click.option(
     "--scheduler", metavar="ADDRESS", help="Run on a dask cluster, as tcp://host:8786 (needs the extra `dask`)."
 )
@@ -60,12 +62,12 @@ scheduler_option = click.option(
 def _limits(command: Any) -> Any:
     """What `run` and `resume` share: limits of the run, and what it must do to count as evidence."""
     for option in (
-        click.option("--programs", type=click.IntRange(1), help="How many programs, over all shards."),
-        click.option("--minutes", type=click.FloatRange(0, min_open=True), help="How long to generate and check."),
-        click.option("--reduce-seconds", type=click.FloatRange(0), help="Budget for reducing one disagreement."),
+        click.option("--programs", type=CountRange(1), help="How many programs, over all shards."),
+        click.option("--minutes", type=RealRange(0, min_open=True), help="How long to generate and check."),
+        click.option("--reduce-seconds", type=RealRange(0), help="Budget for reducing one disagreement."),
         click.option(
             "--max-findings",
-            type=click.IntRange(0),
+            type=CountRange(0),
             help="Groups of disagreements reduced at most; 1000 if a campaign begins without.",
         ),
         click.option("--bundles", metavar="DIR", help="Folder of the findings' bundles; default: STORE.findings."),
@@ -87,7 +89,7 @@ def _limits(command: Any) -> Any:
 @click.option("--shard", default="0/1", metavar="I/N", help="Take every N-th batch, from batch I (0 <= I < N).")
 @click.option(
     "--input-sets",
-    type=click.IntRange(1, 256),
+    type=CountRange(1, 256),
     default=1,
     show_default=True,
     help="Sets of inputs for each program, which is compiled once; each counts as a program.",

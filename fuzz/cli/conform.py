@@ -13,6 +13,7 @@ from fuzz.conform.cells import names
 from fuzz.conform.run import CELLS, SECTIONS, Run
 from fuzz.records import encode
 from tenferro_ref.console import (
+    RealRange,
     json_option,
     print_json,
     print_table,
@@ -36,7 +37,7 @@ _SHOWN = 12
 @click.option("--sections", metavar="LIST", help=f"Only these, of: {', '.join(SECTIONS)}.")
 @click.option("--ops", metavar="LIST", help="Cells of these operations only, as `Exp,Lu`.")
 @click.option("--dtypes", metavar="LIST", help="Cells of these element types only, as `F32,I32`.")
-@click.option("--seconds", type=click.FloatRange(min=1), default=60.0, show_default=True, help="For one call.")
+@click.option("--seconds", type=RealRange(min=1), default=60.0, show_default=True, help="For one call.")
 @json_option
 def conform(
     plugin: str, out: str, against: str | None, sections: str | None, ops: str | None, dtypes: str | None, seconds: float,

@@ -24,7 +24,7 @@ from fuzz.store.merge import merge as merge_stores
 from oracle.case import Case
 from oracle.peers import ANY, Executor, Pool
 from oracle.verdict import Answer, Verdict
-from tenferro_ref.console import allow_option, json_option, print_json, progress_bar, say, split
+from tenferro_ref.console import CountRange, RealRange, allow_option, json_option, print_json, progress_bar, say, split
 from tenferro_ref.errors import EnvironmentFault, FormatError, MissingDependency, UsageError
 from tenferro_ref.files import write_atomically
 
@@ -153,10 +153,8 @@ def _bundle_case(entry: corpus.Entry, wrong: list[tuple[Executor, Answer]], fold
 
 @click.command()
 @click.argument("target", metavar="STORE|BUNDLE")
-@click.option(
-    "--seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, help="Budget each."
-)
-@click.option("--max-findings", type=click.IntRange(1), default=1000, show_default=True)
+@click.option("--seconds", type=RealRange(0, min_open=True), default=60.0, show_default=True, help="Budget each.")
+@click.option("--max-findings", type=CountRange(1), default=1000, show_default=True)
 @campaign_option
 @click.option("--bundles", metavar="DIR", help="Folder of the findings' bundles; default: STORE.findings.")
 @allow_option

@@ -10,14 +10,14 @@ import click
 
 from fuzz.campaign.vacuity import Floor, vacuous
 from fuzz.records import Campaign
-from tenferro_ref.console import split
+from tenferro_ref.console import CountRange, RealRange, split
 
 
 def floor_options(command: Any) -> Any:
     """The least that a run must do to count as evidence: `min_programs`, `min_decided`, `require`."""
     for option in (
-        click.option("--min-programs", type=click.IntRange(1), default=1, help="A run of fewer proves nothing."),
-        click.option("--min-decided", type=click.FloatRange(0, 1), default=0.05, help="Share an executor must decide."),
+        click.option("--min-programs", type=CountRange(1), default=1, help="A run of fewer proves nothing."),
+        click.option("--min-decided", type=RealRange(0, 1), default=0.05, help="Share an executor must decide."),
         click.option("--require", default="", metavar="LIST", help="Patterns; one executor of each must take part."),
     ):
         command = option(command)

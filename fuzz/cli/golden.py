@@ -29,7 +29,7 @@ from oracle.enclosure import MODELS, enclose
 from oracle.enclosure.files import load_enclosures, save_enclosures
 from oracle.peers import Execution, NativeExecutor, attempt
 from tenferro_ref import __version__
-from tenferro_ref.console import draw_seed, json_option, print_json, progress_bar, say, seed_option
+from tenferro_ref.console import CountRange, draw_seed, json_option, print_json, progress_bar, say, seed_option
 from tenferro_ref.errors import FormatError, OutputError, TenferroError, UnsupportedOp, UsageError
 from tenferro_ref.files import read_text, write_atomically
 from tenferro_ref.program import load, parse, print_program
@@ -78,9 +78,7 @@ class Index:
 
 @click.command()
 @click.option("--out", metavar="DIR", help="Where the set goes; one that is there already is replaced as a whole.")
-@click.option(
-    "--programs", type=click.IntRange(0), default=DEFAULT_PROGRAMS, show_default=True, help="Generated programs."
-)
+@click.option("--programs", type=CountRange(0), default=DEFAULT_PROGRAMS, show_default=True, help="Generated programs.")
 @click.option(
     "--model", type=click.Choice(sorted(MODELS)), default="numpy", show_default=True, help="Of the enclosures."
 )

@@ -15,7 +15,17 @@ from fuzz.mutants import Hunter, Kill, Mutant, catalogue, drawn, find
 from fuzz.mutants.laws import checkout
 from fuzz.mutants.looks import BY_LAWS
 from tenferro_ref.children import own_environment
-from tenferro_ref.console import draw_seed, json_option, print_json, progress_bar, say, seed_option, split
+from tenferro_ref.console import (
+    CountRange,
+    RealRange,
+    draw_seed,
+    json_option,
+    print_json,
+    progress_bar,
+    say,
+    seed_option,
+    split,
+)
 from tenferro_ref.errors import UsageError, WorkerDied
 from tenferro_ref.files import destination, write_atomically
 
@@ -44,16 +54,16 @@ def list_(places: tuple[str, ...], as_json: bool) -> None:
 @mutants.command()
 @click.argument("names", nargs=-1)
 @_place_option
-@click.option("--sample", type=click.IntRange(1), default=200, show_default=True, metavar="N",
+@click.option("--sample", type=CountRange(1), default=200, show_default=True, metavar="N",
               help="So many, drawn by the seed, where none is named.")  # fmt: skip
 @click.option("--executors", default="", metavar="LIST",
               help="Judge with these executors, and no law; chosen by the faults' places if left out.")  # fmt: skip
-@click.option("--programs", type=click.IntRange(1), default=500, show_default=True,
+@click.option("--programs", type=CountRange(1), default=500, show_default=True,
               help="Programs to look at before the laws are asked.")  # fmt: skip
-@click.option("--reduce", "reduce_seconds", type=click.FloatRange(0), default=0.0, metavar="SECONDS",
+@click.option("--reduce", "reduce_seconds", type=RealRange(0), default=0.0, metavar="SECONDS",
               help="Shrink what each was killed by for at most so long.")  # fmt: skip
 @click.option("--out", metavar="FILE", help="Write what became of them there, for `report --mutants`.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes that hunt at once.")
+@click.option("--jobs", type=CountRange(1), default=1, show_default=True, help="Processes that hunt at once.")
 @seed_option
 @json_option
 def run(

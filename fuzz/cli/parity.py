@@ -17,6 +17,8 @@ from fuzz.store import Lock, Plan
 from fuzz.summary import outcome
 from oracle.peers import PjrtExecutor, Pool
 from tenferro_ref.console import (
+    CountRange,
+    RealRange,
     draw_seed,
     generate_option,
     json_option,
@@ -34,10 +36,10 @@ DEFAULT_PROGRAMS = 200
 
 @click.command()
 @click.option("--out", default="parity-report", show_default=True, metavar="DIR", help="Folder of the report.")
-@click.option("--programs", type=click.IntRange(1), help=f"How many programs; default {DEFAULT_PROGRAMS}.")
-@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="How long to generate and check.")
+@click.option("--programs", type=CountRange(1), help=f"How many programs; default {DEFAULT_PROGRAMS}.")
+@click.option("--minutes", type=RealRange(0, min_open=True), help="How long to generate and check.")
 @click.option("--executors", default="all", show_default=True, metavar="LIST", help="Names separated by commas.")
-@click.option("--workers", type=click.IntRange(1), default=os.cpu_count() or 1, help="Executors that run at a time.")
+@click.option("--workers", type=CountRange(1), default=os.cpu_count() or 1, help="Executors that run at a time.")
 @generate_option
 @seed_option
 @json_option

@@ -13,7 +13,7 @@ from fuzz.generate.batches import check_settings
 from fuzz.generate.settings import config_of
 from fuzz.store import Plan, Store
 from oracle.case import Case
-from tenferro_ref.console import generate_option, say
+from tenferro_ref.console import CountRange, generate_option, say
 from tenferro_ref.errors import UsageError
 from tenferro_ref.files import write_atomically
 from tenferro_ref.program import print_program
@@ -21,9 +21,9 @@ from tenferro_ref.tensor import save_npz
 
 
 @click.command()
-@click.argument("number", type=click.IntRange(0))
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), required=True, help="Of the campaign.")
-@click.option("--input-sets", type=click.IntRange(1, 256), default=1, show_default=True, help="As the campaign had.")
+@click.argument("number", type=CountRange(0))
+@click.option("--seed", type=CountRange(0, 2**32 - 1), required=True, help="Of the campaign.")
+@click.option("--input-sets", type=CountRange(1, 256), default=1, show_default=True, help="As the campaign had.")
 @click.option("--store", metavar="STORE", help="Of a guided campaign: its programs follow from what it has shown.")
 @click.option("--out", metavar="DIR", help="Write program.json, or module.mlir too, and inputs.npz there, for `check`.")
 @generate_option

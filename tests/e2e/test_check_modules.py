@@ -95,9 +95,13 @@ def test_a_jax_function_is_named_on_the_command_line(tmp_path: Path) -> None:
     command = ("check", "mine:smooth", "--inputs", "in.npz", "--executors", "jax,interpreter", "--json")
     run = in_a_process(*command, cwd=tmp_path)
     assert (run.status, [row["verdict"] for row in run.rows]) == (0, ["pass"] * 3)
+    np.savez(tmp_path / "wide.npz", in0=np.ones((2, 3)) + 1j, in1=np.int32(2))
+    run = in_a_process("check", "mine:smooth", "--inputs", "wide.npz", "--executors", "jax", "--json", cwd=tmp_path)
+    assert (run.status, [row["verdict"] for row in run.rows]) == (0, ["pass"] * 2)
     for arguments, words in (
         (("check", "mine:smooth"), "needs --inputs"),
         (("check", "mine:none", "--inputs", "in.npz"), "none"),
+        (("check", "mine:jnp", "--inputs", "in.npz"), "for these inputs: TypeError: Expected a callable"),
         (("check", "mine:broken", "--inputs", "in.npz"), "mine.py:8: RuntimeError: on purpose"),
     ):
         failed = in_a_process(*arguments, cwd=tmp_path)

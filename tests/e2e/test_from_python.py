@@ -59,6 +59,13 @@ def test_a_jax_function_is_checked(using: checking.Checker) -> None:
     assert [(row["verdict"], row["evidence"]) for row in checked.rows] == [("pass", "proved")] * 2
 
 
+def test_arrays_are_what_jax_takes_them_for(using: checking.Checker) -> None:
+    module_or_skip("jax")
+    arguments = [np.linspace(0, 1, 4), {"n": 3, "z": np.complex128(1j)}]  # of 64 bits, which JAX makes 32
+    checked = using.check(lambda x, y: x * y["n"] + y["z"], arguments, executors="jax", model=None)
+    assert [row["verdict"] for row in checked.rows] == ["pass"] * 2
+
+
 def test_a_disagreement_raises_with_the_table_and_the_page_that_explains_it(using: checking.Checker) -> None:
     plugin_or_skip("xla081")
     with pytest.raises(

@@ -18,6 +18,9 @@ from tenferro_ref.isolation import wire
 from tenferro_ref.isolation.engine import Engine, library
 from tenferro_ref.isolation.wire import Message
 
+#: What JAX makes 32 bits, or complex numbers of 64, of by default.
+_WIDE = frozenset({"float64", "int64", "uint64", "complex128"})
+
 
 def open(settings: Message) -> Engine:
     """Load JAX for the CPU; modules are looked for in the current folder, too."""
@@ -35,7 +38,7 @@ def open(settings: Message) -> Engine:
             raise UsageError(detail=f"{request['function']}: {error}") from None
         arrays = [wire.unpack(a) for a in request["inputs"]]
         # only arrays of 64 bits need JAX's switch, which changes what functions mean
-        jax.config.update("jax_enable_x64", any(a.dtype.itemsize == 8 and a.dtype.kind in "fiu" for a in arrays))
+        jax.config.update("jax_enable_x64", any(a.dtype.name in _WIDE for a in arrays))
         return {"code": jax.jit(function, keep_unused=True).lower(*arrays).as_text()}
 
     return Engine({"jax": jax.__version__}, answer)
@@ -45,11 +48,13 @@ def _last_words(kind: type[BaseException], error: BaseException, trace: Tracebac
     """The traceback, and in the last line the place in the author's own code with the first line of the message."""
     traceback.print_exception(kind, error, trace)
     if isinstance(error, SyntaxError):
-        place = f"{error.filename}:{error.lineno}"
+        place = f"{error.filename}:{error.lineno}: "
     else:
-        frames = traceback.extract_tb(trace)
-        own = [frame for frame in frames if not {"jax", "tenferro_ref", "importlib"} & {*Path(frame.filename).parts}]
-        frame = (own or frames)[-1]
-        place = f"{frame.filename}:{frame.lineno}"
+        own = [
+            frame
+            for frame in traceback.extract_tb(trace)
+            if not {"jax", "tenferro_ref", "importlib"} & {*Path(frame.filename).parts} and frame.filename[0] != "<"
+        ]
+        place = f"{own[-1].filename}:{own[-1].lineno}: " if own else ""
     words = (str(error).splitlines() or [""])[0]
-    print(f"{place.removeprefix(os.getcwd() + os.sep)}: {kind.__name__}: {words}", file=sys.stderr)
+    print(f"{place.removeprefix(os.getcwd() + os.sep)}{kind.__name__}: {words}", file=sys.stderr)
