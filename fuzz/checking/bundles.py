@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from fuzz.checking.judged import Checked, Judged, answers_to
 from fuzz.checking.subject import Subject, given_subject
-from fuzz.findings.alike import value_class
+from fuzz.findings.alike import either_sign, value_class
 from fuzz.findings.bundle import write_bundle
 from fuzz.findings.reduce_module import MOST_READ, native_value, reduce_module
 from fuzz.findings.suspect import inspect
 from fuzz.findings.triage import to_finding
+from fuzz.records import Finding
+from oracle.case import Case
 from oracle.peers import Executor, Pool
 from tenferro_ref.stablehlo import Source
 from tenferro_ref.tensor import Array
@@ -30,31 +33,42 @@ def write_bundles(
         Something cannot be written.
     """
     seen: set[tuple[str, str]] = set()
+    found: dict[str, tuple[Finding, Executor, Case]] = {}
     for executor, judged in zip(executors, checked.answers, strict=True):
         key = (executor.peer.kind, executor.peer.build)
-        subject = checked.subject
         if key in seen or executor.peer.family == "native":
             continue
         if judged.answer.verdict.is_disagreement and judged.evidence != "interpreter":
             seen.add(key)
-            yield from _bundle(folder, subject, executor, judged, pool, budget_seconds)
+            finding, case = _finding(checked.subject, executor, judged, pool, budget_seconds)
+            if finding is None or case is None:
+                continue
+            if finding.id in found:  # of the same cause, as far as a signature tells
+                first, where, smallest = found[finding.id]
+                found[finding.id] = replace(first, also=(*first.also, executor.name)), where, smallest
+            else:
+                found[finding.id] = (finding, executor, case)
+    for name, (finding, executor, case) in found.items():
+        write_bundle(folder / name, finding, executor, case, tuple(executor.info().facts))
+        yield folder / name
 
 
-def _bundle(
-    folder: Path, subject: Subject, executor: Executor, judged: Judged, pool: Pool, budget_seconds: float
-) -> Iterator[Path]:
-    answer = judged.answer
+def _finding(
+    subject: Subject, executor: Executor, judged: Judged, pool: Pool, budget_seconds: float
+) -> tuple[Finding, Case] | tuple[None, None]:
+    """What is found, and the reduced case; nothing if the module cannot be read."""
+    answer, whole, reducing = judged.answer, subject.case, budget_seconds
     if subject.source is not None:  # the module itself is reduced, not the program that it was read as
-        smallest = _reduced(subject.source, subject, executor, judged, pool, budget_seconds)
-        (judged_again,) = answers_to(smallest, [executor], pool)
-        subject, answer, budget_seconds = smallest, judged_again.answer, 0
+        subject = _reduced(subject.source, subject, executor, judged, pool, budget_seconds)
+        (judged_again,) = answers_to(subject, [executor], pool)
+        answer, reducing = judged_again.answer, 0
     if subject.case is None:
-        return
+        return None, None
     suspect = inspect(executor, subject.case, answer, pool)
-    finding, case = to_finding(suspect, pool, (), programs=1, also=(), budget_seconds=budget_seconds)
-    environment = tuple(fact for fact in executor.info().facts)
-    write_bundle(folder / finding.id, finding, executor, case, environment)
-    yield folder / finding.id
+    finding, case = to_finding(
+        suspect, pool, (), programs=0, also=(), budget_seconds=reducing, builds_seconds=budget_seconds
+    )
+    return replace(finding, original_instructions=len((whole or subject.case).primal.instructions)), case
 
 
 def _reduced(
@@ -65,7 +79,7 @@ def _reduced(
     def shows(source: Source, arguments: tuple[Array, ...]) -> bool:
         smaller = given_subject(source, arguments, pool.reader, most)
         (now,) = answers_to(smaller, [executor], pool)
-        words = [value_class(j.answer.comparison.value_class) for j in (now, judged)]
+        words = [either_sign(value_class(j.answer.comparison.value_class)) for j in (now, judged)]
         return (now.answer.verdict, now.evidence) == (judged.answer.verdict, judged.evidence) and words[0] == words[1]
 
     most = MOST_READ if subject.case is None else max(MOST_READ, len(subject.case.program.instructions))

@@ -24,6 +24,7 @@ from fuzz.store.merge import merge as merge_stores
 from oracle.case import Case
 from oracle.peers import ANY, Executor, Pool
 from oracle.verdict import Answer, Verdict
+from tenferro_ref import escape
 from tenferro_ref.console import CountRange, RealRange, allow_option, json_option, print_json, progress_bar, say, split
 from tenferro_ref.errors import EnvironmentFault, FormatError, MissingDependency, UsageError
 from tenferro_ref.files import write_atomically
@@ -60,7 +61,9 @@ def write_corpus(rows: list[Listed], folder: Path) -> None:
 @click.argument("target", metavar="BUNDLE|FILE.toml")
 @click.option("--executors", "--executor", default="", metavar="LIST", help="Instead of the recorded ones.")
 @click.option("--fresh-venv", is_flag=True, help="Do it in a virtual environment made for the bundle.")
-@click.option("--bundle", "bundle_folder", metavar="DIR", help="Write a case of the corpus that disagrees as a bundle.")
+@click.option(
+    "--bundle", "bundle_folder", metavar="DIR", help="Write a case of the corpus that disagrees as a bundle there."
+)
 @allow_option
 @json_option
 def replay(
@@ -137,15 +140,21 @@ def _print_verdict(path: Path, name: str, recorded: Verdict | None, verdict: str
 
 
 def _bundle_case(entry: corpus.Entry, wrong: list[tuple[Executor, Answer]], folder: Path, pool: Pool) -> None:
-    if not isinstance(entry.case, Case):
-        raise UsageError(detail=f"{entry.name}: a module has no bundle; its file says all there is")
     if not wrong:
         raise UsageError(detail=f"{entry.name}: no executor disagrees, so there is nothing to bundle")
     executor, answer = wrong[0]
-    suspect = inspect(executor, entry.case, answer, pool)
+    if isinstance(entry.case, corpus.ModuleCase):
+        raise UsageError(
+            detail=f"{entry.name}: its module is no program, which a bundle needs; the file says all there is"
+        )
+    case = entry.case if isinstance(entry.case, Case) else entry.case.case(pool.reader)
+    suspect = inspect(executor, case, answer, pool)
     also = tuple(other.executor for _, other in wrong[1:])
-    finding, case = to_finding(suspect, pool, load_known(), programs=1, also=also, budget_seconds=0.0)
-    bundle.write_bundle(folder, finding, executor, case, environment())
+    finding, case = to_finding(
+        suspect, pool, load_known(), programs=0, also=also, budget_seconds=0.0, builds_seconds=entry.seconds
+    )
+    bundle.write_bundle(folder / finding.id, finding, executor, case, environment())
+    click.echo(f"bundle: {escape.line(str(folder / finding.id))}", err=True)
 
 
 # --- reduce and merge -------------------------------------------------------------------------------------------------
@@ -161,7 +170,7 @@ def _bundle_case(entry: corpus.Entry, wrong: list[tuple[Executor, Answer]], fold
 def reduce(
     target: str, seconds: float, max_findings: int, campaign: int | None, bundles: str | None, allow_commands: bool
 ) -> None:
-    """Reduce what a campaign left unreduced, or a bundle further."""
+    """Reduce what a campaign left unreduced, or a bundle further, which becomes another one where its signature changes."""
     allowed = allowed_names(allow_commands)
     with contextlib.closing(Pool(allowed=allowed)) as pool, progress_bar("reducing", None) as update:
         if Path(target).is_dir():
@@ -195,9 +204,10 @@ def _reduce_bundle(folder: Path, seconds: float, pool: Pool, update: Callable[..
 
     executor = bundle.executor_of(folder, facts, pool)
     suspect = inspect(executor, case, result.answer, pool)
-    finding, smaller = to_finding(suspect, pool, (), programs=1, also=(), budget_seconds=seconds, progress=show)
-    bundle.write_bundle(folder, finding, executor, smaller, facts.environment)
-    say(f"{finding.signature}: {finding.original_instructions} -> {finding.instructions} instructions")
+    finding, smaller = to_finding(suspect, pool, (), programs=0, also=(), budget_seconds=seconds, progress=show)
+    target = folder if finding.signature == facts.signature else folder.parent / finding.id
+    bundle.write_bundle(target, finding, executor, smaller, facts.environment)
+    say(f"{finding.signature}: {finding.original_instructions} -> {finding.instructions} instructions, {target}")
 
 
 @click.command()

@@ -315,8 +315,10 @@ def _readme(finding: Finding, facts: Facts, upstream: str) -> Iterator[str]:
     yield f"* attribution: {markdown(finding.attribution) or 'nothing was learned'}"
     if finding.builds:
         others = markdown(", ".join(map(str, finding.builds)))
-        yield f"* first bad build: {markdown(first_bad(finding.builds)) or 'none'}; {others}"
-    yield f"* seen on: {markdown(', '.join((finding.executor, *finding.also)))}; {finding.programs} generated programs"
+        none = "none" if any(build.verdict for build in finding.builds) else "not determined"
+        yield f"* first bad build: {markdown(first_bad(finding.builds)) or none}; {others}"
+    generated = f"; {finding.programs} generated programs" if finding.programs else ""
+    yield f"* seen on: {markdown(', '.join((finding.executor, *finding.also)))}{generated}"
     yield f"* reduced from {finding.original_instructions} to {finding.instructions} instructions"
     yield ""
     yield from (code_block(finding.program_text), "")

@@ -80,11 +80,12 @@ def _one_step(
                 if value_of is None:
                     continue
                 values += (value_of(reader.source(candidate.value, current.source.where), values),)
-            source, arguments = taken(candidate, current.source.where, values, reader)
+            source = reader.source(candidate.code, current.source.where)
         except TenferroError:
             continue
-        if shows(source, arguments):
-            return ReducedModule(source, arguments, (*current.steps, candidate.step))
+        for arguments in _cuts(candidate, source, values):
+            if shows(source, arguments):
+                return ReducedModule(source, arguments, (*current.steps, candidate.step))
     return current
 
 
@@ -97,10 +98,21 @@ def taken(candidate: Smaller, where: str, values: Sequence[Array], reader: Reade
         It is not read.
     """
     source = reader.source(candidate.code, where)
+    return source, _cuts(candidate, source, values)[0]
+
+
+def _cuts(candidate: Smaller, source: Source, values: Sequence[Array]) -> list[tuple[Array, ...]]:
+    """What the arguments of a smaller module may be: the first elements of each axis, or the last."""
     kept = [values[i] for i in candidate.arguments]
-    return source, tuple(_cut(a, t.static_shape) for a, t in zip(kept, source.arguments, strict=True))
+    shapes = [t.static_shape for t in source.arguments]
+    first = tuple(_cut(a, [slice(n) for n in shape]) for a, shape in zip(kept, shapes, strict=True))
+    if all(a.shape == b.shape for a, b in zip(kept, first, strict=True)):
+        return [first]
+    ends = [
+        [slice(m - n, m) for m, n in zip(a.shape, shape, strict=True)] for a, shape in zip(kept, shapes, strict=True)
+    ]
+    return [first, tuple(map(_cut, kept, ends))]
 
 
-def _cut(array: Array, shape: tuple[int, ...]) -> Array:
-    """The first elements of each axis."""
-    return column_major(array[tuple(slice(n) for n in shape)])
+def _cut(array: Array, window: Sequence[slice]) -> Array:
+    return column_major(array[tuple(window)])

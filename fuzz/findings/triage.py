@@ -78,6 +78,7 @@ def to_finding(
     programs: int,
     also: tuple[str, ...],
     budget_seconds: float = 20.0,
+    builds_seconds: float | None = None,
     progress: Callable[[int, Size], None] | None = None,
 ) -> tuple[Finding, Case]:
     """Reduce a suspect to a finding with all that a stranger needs to know; gives the reduced case as well.
@@ -85,7 +86,9 @@ def to_finding(
     Parameters
     ----------
     budget_seconds
-        For reducing it; running the other builds of a plugin may take as long again.
+        For reducing it.
+    builds_seconds
+        For running the other builds of a plugin; by default as long again.
     """
     derivation, suspect = suspect.case.derivation, _of_program(suspect)
     size = len(suspect.case.primal.instructions)
@@ -93,7 +96,7 @@ def to_finding(
     case, answer = suspect.case, suspect.answer
     others: tuple[Build, ...] = ()
     if suspect.attribution not in (NOT_REPEATED, MAKING) and case.refusal is None:
-        others = builds(suspect.executor, case, pool, budget_seconds)
+        others = builds(suspect.executor, case, pool, budget_seconds if builds_seconds is None else builds_seconds)
     finding = Finding(
         signature=signature(case, answer, suspect.attribution),
         title=f"{subject(case)}: {class_of(answer) or answer.reason}",

@@ -13,6 +13,7 @@ import pytest
 from fuzz import records
 from tenferro_ref import __version__, ops
 from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec
+from tenferro_ref.escape import markdown
 from tenferro_ref.extensions.einsum import einsum
 from tenferro_ref.program import GraphBuilder, GraphProgram, dumps, parse, print_program, to_exec
 from tenferro_ref.runtime import segment_exec_program
@@ -233,10 +234,16 @@ class TestCheck:
         engine = tmp_path / "engine"
         engine.write_text(REFUSES_EXP)
         engine.chmod(0o755)
-        words = ("check", tmp_path / "p.json", "--executors", f"external:{engine}", "--bundle", tmp_path / "bundles")
-        run = tenferro_ref(*words)
+        other = tmp_path / "other"
+        other.write_text(REFUSES_EXP)
+        other.chmod(0o755)
+        executors = f"external:{engine},external:{other}"
+        run = tenferro_ref("check", tmp_path / "p.json", "--executors", executors, "--bundle", tmp_path / "bundles")
         (bundle,) = (tmp_path / "bundles").iterdir()
-        assert (run.status, f"bundle: {bundle}" in run.err) == (1, True)
+        assert (run.status, run.err.count("bundle:"), f"bundle: {bundle}" in run.err) == (1, 1, True)
+        readme = (bundle / "README.md").read_text().splitlines()
+        assert f"* seen on: {markdown(f'external:{engine}, external:{other}')}" in readme
+        assert "* reduced from 2 to 1 instructions" in readme
         assert [ins.op.name for ins in parse((bundle / "program.txt").read_text()).instructions] == ["Exp"]
         assert_one_line_error(tenferro_ref("fuzz", "replay", bundle), 2, "--allow-commands")
 

@@ -231,7 +231,9 @@ def test_a_case_of_the_corpus_is_replayed(tmp_path: Path, fake_library: Path, mo
     assert [(r["executor"], r["recorded"], r["verdict"]) for r in run.rows] == [
         ("native", "pass", "pass"), (fake, "mismatch", "mismatch")
     ]  # fmt: skip
-    assert fuzz("replay", tmp_path / "bundle", "--allow-commands").out.startswith("still fails")
+    (written,) = (tmp_path / "bundle").iterdir()
+    assert f"bundle: {written}" in run.err
+    assert fuzz("replay", written, "--allow-commands").out.startswith("still fails")
     assert_one_line_error(fuzz("replay", gone), 2, "--allow-commands")
     run = fuzz("replay", gone, "--allow-commands")
     assert (run.status, run.out) == (0, f"native pass\n{fake} pass (recorded: crash)\n")
@@ -244,7 +246,7 @@ def test_a_case_of_the_corpus_is_replayed(tmp_path: Path, fake_library: Path, mo
     bad_calls: dict[str, tuple[object, ...]] = {
         "nothing to bundle": (gone, "--allow-commands", "--bundle", tmp_path / "b"),
         "for bundles": (gone, "--fresh-venv"),
-        "for files of the corpus": (tmp_path / "bundle", "--bundle", tmp_path / "b"),
+        "for files of the corpus": (written, "--bundle", tmp_path / "b"),
         "does not run StableHLO modules": (module, "--executors", "native"),
         "cannot be read": (tmp_path / "none.toml",),
     }

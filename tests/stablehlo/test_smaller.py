@@ -64,6 +64,14 @@ JOINED = """module {
 """
 
 
+def test_the_last_elements_are_kept_where_the_first_do_not_show_it(reader: Reader) -> None:
+    text = "func.func @main(%a: tensor<2x3xf32>) -> tensor<2x3xf32> { return %a : tensor<2x3xf32> }"
+    argument = np.asfortranarray(np.arange(6, dtype=np.float32).reshape(2, 3))
+    for wrong in (0.0, 5.0):
+        reduced = reduce_module(reader.source(text, "m"), (argument,), lambda _, a, w=wrong: w in a[0], reader)
+        assert [a.tolist() for a in reduced.arguments] == [[[wrong]]]
+
+
 def test_the_body_of_a_reduction_stays_as_it_is(reader: Reader) -> None:
     """One that gives its first operand, or a constant, depends on an order and on how often an initial value enters."""
     modules = [m.code for m in reader.smaller(reader.source(JOINED, "joined"))]
