@@ -187,8 +187,10 @@ def parse_sizes(text: str) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for entry in split(text):
         name, _, size = entry.partition("=")
-        if not name or not size.isdecimal() or len(size) > _DIGITS:
+        if not name or not size:
             raise UsageError(detail=f"--sizes {text!r}: expected NAME=SIZE, separated by commas, as in n=10,m=3")
+        if not size.isdecimal() or len(size) > _DIGITS:
+            raise UsageError(detail=f"--sizes {text!r}: {name} is {size}, not a number from 0 to {10**_DIGITS - 1}")
         if name in sizes:
             raise UsageError(detail=f"--sizes {text!r}: {name} has two sizes")
         sizes[name] = int(size)

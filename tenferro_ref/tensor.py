@@ -261,7 +261,8 @@ def load_npz(path: str | Path, prefix: str, types: Sequence[TensorType] | None =
     arrays = load_arrays(path, due)
     expected = [f"{prefix}{i}" for i in range(len(arrays))]
     if set(arrays) != set(expected):
-        raise FormatError(where=str(path), detail=f"has {sorted(arrays)}, expected the names {expected}")
+        due_names = expected if types is None else [f"{prefix}{i}" for i in range(len(types))]
+        raise FormatError(where=str(path), detail=f"has {sorted(arrays)}, expected the names {due_names}")
     listed = [arrays[name] for name in expected]
     for i, (array, type_) in enumerate(zip(listed, types or (), strict=False)):
         if array.dtype.kind == "V" and array.dtype.itemsize == type_.dtype.itemsize:

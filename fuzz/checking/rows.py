@@ -11,7 +11,7 @@ from rich.text import Text
 from fuzz.checking.judged import Judged
 from fuzz.records import encode
 from oracle.peers import DEFAULT_LANE, Peer
-from oracle.verdict import ORIGINS
+from oracle.verdict import ORIGINS, Verdict
 
 Row = dict[str, Any]
 _STYLE = {"pass": "green", "mismatch": "bold red", "crash": "bold red", "timeout": "bold red", "error": "bold red"}
@@ -34,6 +34,8 @@ def row(program: str, judged: Judged, seed: int | None = None) -> Row:
     ]
     # a distance is known of finite elements alone: where another one is wrong, 0 would speak of the rest
     ulp = None if answer.verdict.is_disagreement and not comparison.worst_ulp else comparison.worst_ulp
+    if judged.evidence == "bits" and answer.verdict is Verdict.PASS:
+        ulp = 0
     found: Row = {
         "program": program,
         "seed": seed,

@@ -117,7 +117,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.inside:
         words = {"True": True, "False": False}
         pairs = (option.partition("=")[::2] for option in given.option)
-        return ask(given.plugin, {k: words.get(v, int(v) if v.isdecimal() else v) for k, v in pairs})
+        try:
+            return ask(given.plugin, {k: words.get(v, int(v) if v.isdecimal() else v) for k, v in pairs})
+        except (
+            OSError,
+            RuntimeError,
+            TypeError,
+            ValueError,
+        ) as error:  # of JAX: a plugin, an option, a module that it refuses
+            print(f"error: this cannot be asked: {(str(error).splitlines() or [''])[0]}", file=sys.stderr)
+            return CANNOT
+    if wrong := [option for option in given.option if not option.partition("=")[0] or "=" not in option]:
+        parser.error(f"--option {wrong[0]}: expected NAME=VALUE")
     try:
         import jax  # noqa: F401
     except ImportError:

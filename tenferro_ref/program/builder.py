@@ -52,6 +52,8 @@ class GraphBuilder:
         division: Literal["integer", "float"] = "integer",
         symbols: Sequence[tuple[InputDim, str]] = (),
     ) -> None:
+        if not isinstance(name, str):
+            raise UsageError(detail=f"{type(name).__name__} where a name is needed")
         if not isinstance(policy, Policy):
             raise UsageError(detail=f"{type(policy).__name__} where a Policy is needed")
         if division not in ("integer", "float"):
@@ -90,8 +92,8 @@ class GraphBuilder:
         """
         number = len(self.inputs)
         of = as_dtype(dtype)
-        if not isinstance(shape, Sequence):
-            raise UsageError(detail=f"{type(shape).__name__} where a shape is needed, such as (2, 3)")
+        if not isinstance(shape, Sequence) or isinstance(shape, str):
+            raise UsageError(detail=f'{type(shape).__name__} where a shape is needed, such as (2, 3) or ("n",)')
         sizes = [e if isinstance(e, str | InputDim | DimOp) else as_integer(e, "extent") for e in shape]
         for extent in sizes:
             if isinstance(extent, str) and not extent.isidentifier():

@@ -19,7 +19,7 @@ from msgspec import UNSET
 
 from tenferro_ref.dims import Extent, InputDim, expr_of, simplify
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import FormatError, TenferroError
+from tenferro_ref.errors import FormatError, TenferroError, UsageError
 from tenferro_ref.files import read_text
 from tenferro_ref.ops import DEFAULT_POLICY, KNOWN, Policy, TensorType
 from tenferro_ref.program.program import Instruction, Program, to_exec
@@ -175,7 +175,11 @@ def loads(text: str, where: str = "program", *, infer: bool = True) -> Program:
         Not JSON, or not a program of this version; `where` is `FILE: JSON path`.
     TenferroError
         A well-formed file whose program breaks a rule; its `place` is `FILE: JSON path`.
+    UsageError
+        It is no `str`.
     """
+    if not isinstance(text, str):
+        raise UsageError(detail=f"{type(text).__name__} where the JSON of a program is needed")
     return read_located(read_json(text, where), where, infer=infer)
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from tenferro_ref.dims import InputDim
-from tenferro_ref.errors import FormatError, TenferroError
+from tenferro_ref.errors import FormatError, TenferroError, UsageError
 from tenferro_ref.ops import DEFAULT_POLICY, TensorType
 from tenferro_ref.program import json_form, records
 from tenferro_ref.program.program import Instruction, Program
@@ -233,7 +233,11 @@ def parse(text: str, where: str = "program") -> Program:
         Not the text form, or a result type that is not the inferred one; `where` is `FILE:LINE:COLUMN`.
     TenferroError
         A well-formed text whose program breaks a rule; its `place` is `FILE:LINE:COLUMN`.
+    UsageError
+        It is no `str`.
     """
+    if not isinstance(text, str):
+        raise UsageError(detail=f"{type(text).__name__} where the text of a program is needed")
     numbered = [
         (_Place(where, i, 1 + len(line) - len(line.lstrip())), line.strip())
         for i, line in enumerate(text.split("\n"), 1)

@@ -199,6 +199,10 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
         (["exec", "p.json", "--inputs", "x", "--out", "y", "--passes", "Magic"], "Magic"),
         (["parity", "--seed", "-1"], "--seed"),
         (["parity", "--programs", "many"], "many"),
+        (["fuzz", "run", "s.sqlite", "--programs", str(2**53)], "not below 2**53"),
+        (["fuzz", "run", "s.sqlite", "--minutes", "nan"], "nan is not a finite number"),
+        (["report", "s.sqlite", "--min-decided", "nan"], "nan is not a finite number"),
+        (["conform", "xla081", "--seconds", "inf"], "inf is not a finite number"),
         (["mutants", "run", "no-such-mutant"], "no-such-mutant"),
         (["report", "no-such-store"], "no-such-store"),
     ],
@@ -207,6 +211,7 @@ def test_bad_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: l
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.json").write_text(json.dumps(PROGRAM))
     assert_one_line_error(in_this_process(*arguments), 2, words)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.json"]
 
 
 def test_a_compiled_file_that_a_full_disk_cut_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

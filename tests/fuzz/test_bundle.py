@@ -196,7 +196,10 @@ def test_maintainers_see_it_with_jax_alone(bundle: Path) -> None:
     assert done.returncode == 0, done
     # what cannot be asked is another end than a disagreement
     for arguments in (["--option", "no_such_option=1"], ["--plugin", str(bundle / "README.md")]):
-        assert subprocess.run([*command, *arguments], capture_output=True).returncode == 3
+        done = subprocess.run([*command, *arguments], capture_output=True, text=True)
+        assert (done.returncode, done.stderr.count("\n")) == (3, 1), done.stderr
+        assert done.stderr.startswith("error: this cannot be asked: ")
+    assert subprocess.run([*command, "--option", "no_value"], capture_output=True).returncode == 2
     hidden = [sys.executable, "-I", "-S", *command[2:]]
     done = subprocess.run(hidden, capture_output=True, text=True)
     assert (done.returncode, "pip install jax" in done.stderr) == (3, True)

@@ -105,6 +105,7 @@ def test_a_symbolic_program_says_which_sizes_were_drawn(check: Check) -> None:
         ({"in0": np.zeros(3)}, "declared and given: shapes (2,) and (3,) do not fit together"),
         ({"in0": np.zeros(2, np.float32)}, "input 0 is F32[2], the program declares F64[2]"),
         ({"x": np.zeros(2)}, "has ['x'], expected the names ['in0']"),
+        ({"in0": np.zeros(2), "in7": np.zeros(2)}, "has ['in0', 'in7'], expected the names ['in0']"),
     ],
 )
 def test_inputs_that_do_not_fit(check: Check, inputs: Inputs, words: str) -> None:

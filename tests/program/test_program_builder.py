@@ -21,7 +21,7 @@ from tenferro_ref.errors import (
     UsageError,
 )
 from tenferro_ref.ops import Add, BroadcastInDim, Constant, Exp, Negate, TensorType
-from tenferro_ref.program import GraphBuilder, Instruction, Value
+from tenferro_ref.program import GraphBuilder, Instruction, Value, loads, parse
 
 F32, F64, I32, I64, Bool, C32, C64 = ENGINE_DTYPES
 
@@ -124,6 +124,7 @@ def test_constants_are_the_nearest_value(value: float, dtype: DType) -> None:
     ("wrong", "words"),
     [
         (lambda b: b.input("F32", 2), "int where a shape is needed"),
+        (lambda b: b.input("F32", ("batch")), "str where a shape is needed"),  # no comma
         (lambda b: b.input("F32", (2.0,)), "float where an integer is needed: extent"),
         (lambda b: b.input("F32", ("1n",)), "symbol '1n' is not an identifier"),
         (lambda b: b.input(np.float32, (2,)), "type where a dtype is needed"),
@@ -135,6 +136,9 @@ def test_constants_are_the_nearest_value(value: float, dtype: DType) -> None:
         (lambda b: b.build(1), "an output is no Value: int"),
         (lambda b: b.build(GraphBuilder().input("F32")), "an output belongs to another"),
         (lambda _: GraphBuilder(policy="stablehlo"), "str where a Policy is needed"),
+        (lambda _: GraphBuilder(3), "int where a name is needed"),  # type: ignore[arg-type]
+        (lambda _: loads(None), "NoneType where the JSON of a program is needed"),  # type: ignore[arg-type]
+        (lambda _: parse(b""), "bytes where the text of a program is needed"),  # type: ignore[arg-type]
         (lambda _: GraphBuilder(division="exact"), "not 'exact'"),
     ],
 )
