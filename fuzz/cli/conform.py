@@ -96,7 +96,7 @@ def _listed(what: str, text: str | None, known: Iterable[str]) -> tuple[str, ...
 def _named(plugin: str) -> PluginRef:
     """The plugin; of a file that is not there no report is written."""
     if is_path(plugin) and not Path(plugin).is_file():
-        raise PluginLoad(plugin, "no such file")
+        raise PluginLoad(plugin, "a folder, not a shared library" if Path(plugin).is_dir() else "no such file")
     return resolve(plugin)
 
 

@@ -310,6 +310,7 @@ def test_the_schema_is_that_of_the_record() -> None:
     [
         (("no-such-plugin",), "neither a path nor the name"),
         (("/no/such/plugin.so",), "no such file"),
+        (("/",), "a folder, not a shared library"),
         (("x.so", "--sections", "nonsense"), "unknown section 'nonsense'"),
         (("x.so", "--ops", "Sine"), "unknown operation 'Sine'"),
         (("x.so", "--ops", "Add", "--sections", "loading"), "in the sections operations and constants only"),
