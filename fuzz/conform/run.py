@@ -17,6 +17,7 @@ from fuzz.conform.probes import PROBES
 from fuzz.conform.record import OUTCOMES, Check, Conformance, Outcome, Section
 from fuzz.findings.alike import how_of
 from fuzz.findings.known import load_known, page_of
+from fuzz.findings.naming import named
 from fuzz.findings.suspect import inspect
 from oracle.attribution import attribute
 from oracle.case import Case
@@ -230,10 +231,9 @@ class Run:
         rules = tuple(rule for rule in load_known() if any(fnmatchcase(self._build, b) for b in rule.builds))
         if not rules:
             return ""
-        ins = case.program.instructions[0]
         dtype = case.program.output_types[0].dtype.name
         for how, cause in self._causes(executor, case, answer, pool):
-            words = f"{ins.op.name} | {dtype} | {how} | {cause}"
+            words = f"{named(case.program, 0)} | {dtype} | {how} | {cause}"
             # folding may be wrong in a way of its own, or not
             for signature in (f"{folded * len(case.inputs)}{words}", words):
                 if page := page_of(signature, answer.verdict.value, executor.name, self._build, rules):
