@@ -19,7 +19,7 @@ from fuzz.generate.growth import Estimate, Growth
 from fuzz.generate.header import HEADER
 from fuzz.generate.ops import STRATEGY, usable
 from fuzz.generate.ops.extensions import contracted, transformed
-from fuzz.generate.ops.linalg import damped, factored, matrix_input
+from fuzz.generate.ops.linalg import changed_settings, damped, factored, matrix_input
 from fuzz.generate.ops.structural import broadcast
 from fuzz.generate.shapes import shape_of
 from fuzz.generate.values import matrices as m
@@ -229,8 +229,13 @@ def _grown(g: Growth, key: Any, dtype: DType, number: int) -> Value:
             # with a gauge, or a reader that sees the phases of the vectors, the tangent is not determined
             config = {"gauge": "Raw", **damped(g, name)}
             return g.apply_many(ops.Extension.of(family, name, config), a, estimate=Estimate(False, 2))[-1]
-        factored(g, name, a)
-        return g.pool[-1]
+        op, operands, _ = factored(g, name, a)
+        made, config = g.pool[-1], linalg.config_of(op)
+        # flags, which choose what the rule reads, the other way round; a gauge may leave the tangent undetermined
+        flags = {key: value for key, value in changed_settings(g, op, a).items() if isinstance(value, bool)}
+        if g.room and not flags.items() <= config.items():
+            g.show(ops.Extension.of(family, name, config | flags), *operands)
+        return made
     if family == einsum.FAMILY:
         return contracted(g)
     n, others = 4 + g.choices.pick(5), (2,) if g.max_rank > 1 and g.choices.chance(40) else ()

@@ -105,11 +105,8 @@ def factor(g: Growth) -> None:
     if beyond and g.room >= _SCALED and g.has(ops.Multiply, ops.Constant):
         a = _scaled(g, a, 3 - 2 * beyond)
     op, operands, made = factored(g, name, a)
-    config = linalg.config_of(op)
-    changed = {key: _otherwise(name, key, config) for key in config}
-    if _kind(g, a) == m.UNREAD_DIAGONAL:
-        changed["unit_diagonal"] = True
-    if g.room and changed != config:
+    changed = changed_settings(g, op, a)
+    if g.room and changed != linalg.config_of(op):
         g.show(ops.Extension.of(linalg.FAMILY, name, changed), *operands)
     if name in _VALUES and g.room and choices.chance(60):
         g.show(ops.Extension.of(linalg.FAMILY, _VALUES[name], {}), *operands)
@@ -121,6 +118,15 @@ def factor(g: Growth) -> None:
         rows, _, *batch = shape_of(a)
         columns = matrix_input(g, dtype, (rows, 1 + choices.pick(2), *batch), "integers")
         g.show(ops.Extension.of(linalg.FAMILY, _APPEND, {}), *operands[:2], columns)
+
+
+def changed_settings(g: Growth, op: ops.Extension, a: Value) -> dict[str, Any]:
+    """Another value of each setting that the same operands admit."""
+    config = linalg.config_of(op)
+    changed = {key: _otherwise(op.op, key, config) for key in config}
+    if _kind(g, a) == m.UNREAD_DIAGONAL:
+        changed["unit_diagonal"] = True
+    return changed
 
 
 def factored(g: Growth, name: str, a: Value) -> tuple[ops.Extension, list[Value], tuple[Value, ...]]:
