@@ -117,6 +117,16 @@ def test_a_renamed_plugin_comes_out_the_same(example: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.nightly
+@pytest.mark.parametrize("build", ["xla081", "fas106", "lam115"])
+def test_what_does_not_hold_in_a_build_of_xla_has_a_page(build: str, tmp_path: Path) -> None:
+    """Else a campaign's rules, or the oracle where it judges many sets of inputs at once, have not kept up."""
+    run = conform(plugin_or_skip(build).path, tmp_path)
+    counts = load(tmp_path / "conform.json").counts
+    assert not {"fails", "hangs", "crashes"} & {*counts}, run.out
+    assert counts["holds"] > 3000
+
+
+@pytest.mark.nightly
 def test_every_op_and_dtype_has_a_cell() -> None:
     made = {(type(c.case.program.instructions[0].op), c.dtype) for cells in programs() for c in cells}
     for op in OPS:
