@@ -54,10 +54,10 @@ class Observation:
         """A wrong number, dtype or shape of the outputs of one input set: a mismatch of all elements."""
         outputs, elements = self.observed[place], self.size() // len(self.observed)
         if len(outputs) != len(self.enclosures):
-            return _misfit(elements, None, str(len(self.enclosures)), str(len(outputs)), "outputs")
+            return _misfit(elements, None, str(len(self.enclosures)), str(len(outputs)), "number of outputs")
         for i, (e, o) in enumerate(zip(self.enclosures, outputs, strict=True)):
             if o.dtype != e.dtype.numpy:
-                return _misfit(elements, i, e.dtype.name, str(o.dtype), "dtype")
+                return _misfit(elements, i, e.dtype.name, _dtype_words(o), "dtype")
             if o.shape != e.shape[:-1]:
                 return _misfit(elements, i, str(list(e.shape[:-1])), str(list(o.shape)), "shape")
         return None
@@ -201,6 +201,14 @@ def _counted(observations: Sequence[Observation]) -> list[Comparison]:
             counts.T.tolist(), worst.tolist(), _sample(lines, plotted), strict=True
         )
     ]
+
+
+def _dtype_words(array: Array) -> str:
+    """Our name of its dtype, or NumPy's."""
+    try:
+        return DType.of(array).name
+    except KeyError:
+        return str(array.dtype)
 
 
 def _misfit(elements: int, output: int | None, expected: str, observed: str, what: str) -> Comparison:
@@ -358,13 +366,13 @@ def compare_bits(a: Sequence[Array], b: Sequence[Array]) -> Comparison:
     """
     elements = sum(x.size for x in a)
     if len(a) != len(b):
-        return _misfit(elements, None, str(len(a)), str(len(b)), "outputs")
+        return _misfit(elements, None, str(len(a)), str(len(b)), "number of outputs")
     outside = 0
     worst: float | None = None
     first: tuple[int, tuple[int, ...]] | None = None
     for i, (x, y) in enumerate(zip(a, b, strict=True)):
         if x.dtype != y.dtype:
-            return _misfit(elements, i, str(x.dtype), str(y.dtype), "dtype")
+            return _misfit(elements, i, _dtype_words(x), _dtype_words(y), "dtype")
         if x.shape != y.shape:
             return _misfit(elements, i, str(list(x.shape)), str(list(y.shape)), "shape")
         if x.tobytes() == y.tobytes():

@@ -248,12 +248,7 @@ def _staged(executor: Executor, reference: Reference) -> Answer:
 
 def _verdict(name: str, comparison: Comparison) -> Answer:
     if comparison.outside:
-        index = list(comparison.worst_index or ())
-        reason = (
-            f"output {comparison.worst_output}{index}: {comparison.value_class}: "
-            f"{comparison.observed} is not in {comparison.expected} ({comparison.outside} of {comparison.elements} elements)"
-        )
-        return Answer(name, Verdict.MISMATCH, comparison, reason)
+        return Answer(name, Verdict.MISMATCH, comparison, comparison.reason)
     if comparison.decided < FLOOR * comparison.elements:
         some = f"{comparison.decided} of {comparison.elements} elements" if comparison.decided else "no element"
         return Answer(name, Verdict.UNDECIDED, comparison, f"the enclosure decides {some}")

@@ -39,6 +39,10 @@ class Verdict(Enum):
 _DISAGREEMENTS = frozenset({Verdict.ERROR, Verdict.TIMEOUT, Verdict.CRASH, Verdict.MISMATCH})
 
 
+#: With what the value class begins where an output is wrong as a whole.
+MISFITS = ("dtype ", "shape ")
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """The result of comparing one answer with its reference, over all output elements.
@@ -75,6 +79,20 @@ class Comparison:
     value_class: str = ""
     widths: tuple[tuple[float, float], ...] = ()
     tight: int = 0
+
+    @property
+    def reason(self) -> str:
+        """What is wrong, in words; "" if nothing is."""
+        if not self.outside:
+            return ""
+        if self.worst_output is None:
+            return self.value_class
+        if self.value_class.startswith(MISFITS):
+            return f"output {self.worst_output}: {self.value_class}"
+        return (
+            f"output {self.worst_output}{list(self.worst_index or ())}: {self.value_class}: "
+            f"{self.observed} is not in {self.expected} ({self.outside} of {self.elements} elements)"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,6 +133,7 @@ def assert_parity(
     AssertionError
         With the table of verdicts.
     """
+    __tracebackhide__ = True  # pytest shows the caller's line, and the table
     if using is None:
         with checker() as made:
             return assert_parity(function, *inputs, executors=executors, model=model, using=made)

@@ -167,10 +167,11 @@ def check_products(folder: Path, products: Iterable[Product]) -> None:
         raise UsageError(detail=f"{folder}: not a folder")
     for product in products:
         path = folder / product.name
-        if path.parent != folder and path.parent.is_symlink():
-            raise UsageError(
-                detail=f"{path.parent}: is a link, and tenferro-ref writes through none; give another folder"
-            )
+        for above in path.parents[: len(Path(product.name).parts) - 1]:
+            if above.is_symlink():
+                raise UsageError(
+                    detail=f"{above}: is a link, and tenferro-ref writes through none; give another folder"
+                )
         if not os.path.lexists(path):
             continue
         if path.is_symlink() or not path.is_file() or product.mark.encode() not in _head(path):
@@ -222,7 +223,7 @@ def _write_together(folder: Path, files: list[tuple[Path, str | bytes]]) -> None
         with ExitStack() as temporary:
             names = []
             for where, content in files:
-                where.parent.mkdir(exist_ok=True)
+                where.parent.mkdir(parents=True, exist_ok=True)
                 descriptor, name = tempfile.mkstemp(dir=where.parent, prefix=f".{where.name}.", suffix=".tmp")
                 temporary.callback(Path(name).unlink, missing_ok=True)  # Ctrl-C too leaves nothing behind
                 with os.fdopen(descriptor, "wb") as file:

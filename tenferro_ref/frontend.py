@@ -122,9 +122,12 @@ def concatenate(values: Sequence[Value], axis: int = 0) -> Value:
 
 
 def stack(values: Sequence[Operand], axis: int = 0) -> Value:
-    """The values, promoted, along a new axis; numbers too."""
+    """The values, promoted, along a new axis; numbers beside values of rank 0."""
     builder = builder_of(*_listed(values, "stack"))
     lifted = promoted(builder, *values)
+    for v in lifted:
+        if v.ndim != lifted[0].ndim:
+            raise UsageError(detail=f"stack: ranks {lifted[0].ndim} and {v.ndim}; all values have one shape")
     a = _one_axis(axis, lifted[0].ndim + 1)
     return concatenate([v[(slice(None),) * a + (None,)] for v in lifted], a)
 
@@ -218,6 +221,8 @@ def tensordot(x: Value, y: Value, axes: int | tuple[Axes, Axes] = 2) -> Value:
     """Contraction of the given axes, or of the last `axes` of `x` with the first of `y`."""
     x, y = promoted(builder_of(x, y), x, y)
     if isinstance(axes, int):
+        if not 0 <= axes <= min(x.ndim, y.ndim):
+            raise UsageError(detail=f"tensordot: {axes} axes of operands of rank {x.ndim} and {y.ndim}")
         left, right = tuple(range(x.ndim - axes, x.ndim)), tuple(range(axes))
     elif not isinstance(axes, Sequence) or len(axes) != 2:
         raise UsageError(

@@ -62,12 +62,15 @@ def ops() -> dict[str, str]:
 
 def errors() -> dict[str, str]:
     """Topic `errors`: kinds of errors with the exit status that each leads to."""
+    from tenferro_ref.autodiff import errors as of_derivatives
     from tenferro_ref.errors import TenferroError
 
     def below(kind: type[TenferroError]) -> list[type[TenferroError]]:
         return [one for child in kind.__subclasses__() for one in (child, *below(child))]
 
-    kinds = [kind for kind in below(TenferroError) if kind.__module__ == TenferroError.__module__]
+    kinds = [
+        kind for kind in below(TenferroError) if kind.__module__ in (TenferroError.__module__, of_derivatives.__name__)
+    ]
     return {kind.__name__: f"exit status {kind.exit_status}: {_first_line(kind)}" for kind in kinds}
 
 

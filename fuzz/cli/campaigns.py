@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,9 @@ def _limits(command: Any) -> Any:
 @click.command()
 @store_argument
 @click.option("--executors", default="all", show_default=True, metavar="LIST", help="Names separated by commas.")
-@click.option("--shard", default="0/1", metavar="I/N", help="Take every N-th batch, from batch I (0 <= I < N).")
+@click.option(
+    "--shard", default="0/1", metavar="I/N", help="Take every N-th batch of 32 programs, from batch I (0 <= I < N)."
+)
 @click.option(
     "--input-sets",
     type=CountRange(1, 256),
@@ -121,6 +124,11 @@ def run(
     check_settings(generate)
     # as many programs a batch, and so a module, as with one set of inputs
     batch = Plan(chosen).batch * input_sets
+    batches = ceil(limits["programs"] / batch) if limits["programs"] else None
+    if batches is not None and index >= batches:
+        raise UsageError(
+            detail=f"--shard {shard}: it has no batch: {limits['programs']} programs are {batches} of {batch}"
+        )
     plan = Plan(
         chosen, shard=index, shards=count, command=command, batch=batch, input_sets=input_sets, generate=generate
     )
@@ -128,8 +136,8 @@ def run(
         with contextlib.closing(Pool()) as pool:
             selection = pool.select(split(executors), lanes=LANES, others=OTHERS)
             stream = begin(opened, _with_limits(plan, limits), selection)
-        # an executor that was asked for by name must take part
-        named = [name for name in split(executors) if name != "all"]
+            # an executor that was asked for by name must take part; a command by a relative path has the whole one there
+            named = [pool.make(name).name for name in split(executors) if name != "all"]
         allowed = [executor.name for executor in selection.executors]
         return _work(opened, stream, crew, lock, allowed, named, site, as_json, limits)
 

@@ -85,7 +85,13 @@ def replay(
         say("still fails in a fresh environment" if shown else "not shown in a fresh environment")
         return 1 if shown else 0
     with contextlib.closing(Pool(allowed=allowed)) as pool:
-        result = bundle.replay(path, pool, executors)
+        results = [bundle.replay(path, pool, name) for name in (split(executors) if executors else ("",))]
+    for result in results:
+        _print_replay(target, result, as_json)
+    return 0 if all(result.outcome == "gone" for result in results) else 1
+
+
+def _print_replay(target: str, result: bundle.Replay, as_json: bool) -> None:
     answer = result.answer
     if as_json:
         print_json(
@@ -97,7 +103,6 @@ def replay(
     else:
         bits = {True: ", the recorded values", False: ", other values than recorded", None: ""}[result.same_bits]
         say(f"{result.outcome}: {answer.executor} {answer.verdict.value} {answer.reason}".rstrip() + bits)
-    return 0 if result.outcome == "gone" else 1
 
 
 def _replay_case(path: Path, executors: str, bundle_folder: str | None, allowed: Sequence[str], as_json: bool) -> int:

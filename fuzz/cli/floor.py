@@ -10,6 +10,7 @@ import click
 
 from fuzz.campaign.vacuity import Floor, vacuous
 from fuzz.records import Campaign
+from oracle.peers import with_whole_paths
 from tenferro_ref.console import CountRange, RealRange, split
 
 
@@ -26,6 +27,6 @@ def floor_options(command: Any) -> Any:
 
 def with_vacuity(campaign: Campaign, limits: dict[str, Any], named: Sequence[str] = ()) -> Campaign:
     """The campaign with the reasons why it proves less than the options ask for; those that it has already stay."""
-    required = (*named, *(split(limits["require"]) if limits["require"] else ()))
+    required = (*named, *(map(with_whole_paths, split(limits["require"])) if limits["require"] else ()))
     reasons = vacuous(campaign, Floor(limits["min_programs"], limits["min_decided"], required))
     return dataclasses.replace(campaign, vacuous=tuple(dict.fromkeys((*campaign.vacuous, *reasons))))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shlex
 from pathlib import Path
 
 import click
 
+from fuzz.campaign.vacuity import absent
 from fuzz.campaign.work import run_campaign
 from fuzz.campaign.worksite import Progress
 from fuzz.generate.batches import check_settings
@@ -85,6 +87,9 @@ def parity(
                 campaign = run_campaign(
                     plan, selection, pool, report_progress, threads=workers, bundles=folder / "findings", path=store
                 )
+        # an executor that was asked for by name must take part
+        named = [pool.make(name).name for name in split(executors) if name != "all"]
+        campaign = dataclasses.replace(campaign, vacuous=(*campaign.vacuous, *absent(campaign, named)))
     finally:
         pool.close()
     page = site.write(Report(campaign), folder)
@@ -124,6 +129,8 @@ def _print_summary(campaign: Campaign, page: Path) -> None:
     for info in campaign.executors:
         if not info.available:
             say(f"  {info.name}: not available: {info.reason}")
+    for reason in campaign.vacuous:
+        say(f"VACUOUS  {reason}")
     new = [f for f in campaign.findings if not f.known]
     known = [f for f in campaign.findings if f.known]
     for finding in new:

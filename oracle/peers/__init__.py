@@ -2,7 +2,7 @@
 
 from oracle.peers.base import Execution, Executor, attempt, attempt_source
 from oracle.peers.derivative import DerivativeExecutor
-from oracle.peers.external import ExternalExecutor, ForeignRefusal
+from oracle.peers.external import ExternalExecutor, ForeignRefusal, with_whole_paths
 from oracle.peers.jax import JaxExecutor
 from oracle.peers.lanes import DEFAULT_LANE, LANES, lane_options
 from oracle.peers.modules import ModuleExecutor
@@ -38,4 +38,5 @@ __all__ = [
     "configured",
     "lane_options",
     "native_variants",
+    "with_whole_paths",
 ]

@@ -16,7 +16,7 @@ import stat
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Annotated, Any, ClassVar
 
@@ -277,6 +277,12 @@ def _whole_paths(command: str) -> str:
         str(Path(w).absolute()) if os.sep in w and not Path(w).is_absolute() and Path(w).is_file() else w for w in words
     ]
     return command if whole == words else shlex.join(whole)
+
+
+def with_whole_paths(name: str) -> str:
+    """The name, or pattern, of an executor as stores have it: that of a command has whole paths."""
+    peer = Peer.parse(name)
+    return str(replace(peer, build=_whole_paths(peer.build))) if peer.family == "external" else name
 
 
 def _due(case: Case) -> list[TensorType] | None:

@@ -22,7 +22,7 @@ from oracle.verdict import ExecutorInfo
 from tenferro_ref.errors import MissingDependency, UsageError
 from tenferro_ref.isolation import Worker, WorkerSpec
 from tenferro_ref.isolation.reader import Reader
-from tenferro_ref.pjrt import PluginRef, discover, plugin_from_env, resolve
+from tenferro_ref.pjrt import PluginRef, discover, is_path, plugin_from_env, resolve
 from tenferro_ref.suggest import did_you_mean
 
 #: In `Pool.allowed`: whatever a file names. No pattern, and no name of an executor.
@@ -66,6 +66,8 @@ class Pool:
             `pjrt` without its variable; a plugin that is not there.
         """
         peer = Peer.parse(name)
+        if peer.family == "pjrt" and {*"*?["} & {*peer.build} and not is_path(peer.build):
+            raise UsageError(detail=f"{name!r} is a pattern, as --require takes it; name the executors, or take `all`")
         if peer.family not in FAMILIES or peer.variant not in peer.about.variants:
             raise _unknown(name)
         match peer.family:

@@ -198,6 +198,9 @@ class Program:
                 for t in self.input_types
             )
             return replace(self, input_types=tuple(types), symbols=())
+        lacking = [name for name in dict.fromkeys(names.values()) if name not in sizes]
+        if lacking and sizes.keys() <= set(names.values()):
+            raise UsageError(detail=f"no size of {', '.join(lacking)}, which the program has as well")
         what = f"its symbols are {', '.join(names.values())}" if names else "it has no symbols"
         given = ", ".join(sizes) or "none"
         raise UsageError(detail=f"sizes of {given} do not fit the program: {what}")

@@ -120,7 +120,7 @@ class TestShowAndEmit:
         assert "(%arg0: tensor<3x2xf64>, %arg1: tensor<2x3xf64>) -> (tensor<3x3xf64>, tensor<6xf64>" in run.out
         for sizes, words in (
             ("m=3", "its symbols are n"), ("n", "NAME=SIZE"), ("n=-1", "n is -1, not a number"), (f"n={'1' * 5000}", "not a number from 0"),
-            ("n=2,n=3", "n has two sizes"),
+            ("n=2,n=3", "n has two sizes"), ("n=2,m=3", "its symbols are n"),
         ):  # fmt: skip
             assert_one_line_error(tenferro_ref("emit", tmp_path / "p.json", "--sizes", sizes), 2, words)
 

@@ -269,7 +269,7 @@ class TestVacuity:
         [
             (Floor(programs=10**6), "at least 1000000"),
             (Floor(executors=("no-such",)), "no-such took no part: it was not selected"),
-            (Floor(decided=1.0), "elements were decided, at least 100.0%"),
+            (Floor(decided=1.0), "(100 %) are asked for"),
         ],
     )
     def test_what_falls_short(self, floor: Floor, words: str) -> None:

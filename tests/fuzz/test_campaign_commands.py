@@ -166,6 +166,10 @@ def test_findings_are_listed_confirmed_replayed_and_marked(
     assert (run.status, run.rows[0]["outcome"], run.rows[0]["same_bits"]) == (1, "still fails", True)
     run = fuzz("replay", bundle, "--executor", "native-nopasses")
     assert (run.status, run.out.split(":")[0]) == (0, "gone")
+    run = fuzz("replay", bundle, "--executors", "native-nopasses,native-fused", "--json")
+    assert [row["executor"] for row in run.rows] == ["native-nopasses", "native-fused"]
+    assert tenferro_ref("report", store, "--single-file", "--out", tmp_path / "one").status == 0
+    assert (tmp_path / "one" / "findings" / listed[0]["id"] / "README.md").exists()
     run = fuzz("findings", store, listed[0]["id"], "--bundles", tmp_path / "out", "--allow-commands")
     assert run.status == 0, run
     assert (tmp_path / "out" / listed[0]["id"] / "README.md").exists()
@@ -205,6 +209,34 @@ def test_a_campaign_that_proves_nothing_is_not_green(tmp_path: Path) -> None:
     assert records.load(tmp_path / "unasked" / "campaign.json").vacuous == ()
     run = fuzz("resume", store, "--workers", 1, "--min-programs", 4)
     assert (run.status, "VACUOUS" in run.out) == (0, False)
+
+
+#: Refuses every program.
+ENGINE = """#!/bin/sh
+echo '{"error": {"kind": "UnsupportedOp"}}' >&2
+exit 3
+"""
+
+
+def test_an_engine_by_a_relative_path_must_take_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("engine").write_text(ENGINE)
+    Path("engine").chmod(0o755)
+    named = ("--executors", "external:./engine", "--programs", 2, "--seed", 1)
+    whole = f"external:{tmp_path / 'engine'}"
+    for run in (
+        fuzz("run", "s.sqlite", *named, "--workers", 1),
+        tenferro_ref("parity", *named),
+        tenferro_ref("report", "s.sqlite", "--require", "external:./engine", "--out", "r"),
+    ):
+        assert run.status == 1, run
+        assert f"VACUOUS  executor {whole} took no part: it answered no program" in run.out, run
+
+
+def test_a_shard_without_a_batch_is_refused(tmp_path: Path) -> None:
+    run = fuzz("run", tmp_path / "s", "--programs", 30, "--shard", "1/2", *NATIVE)
+    assert_one_line_error(run, 2, "it has no batch: 30 programs are 1 of 32")
+    assert not (tmp_path / "s").exists()
 
 
 @pytest.mark.parametrize("shard", ["2/2", "x", "1", "-1/2", "0/0"])

@@ -69,6 +69,21 @@ def test_words_of_bool_and_integers():
     assert (c.value_class, c.expected, c.observed) == ("expected integer, got other integer", "5", "6")
 
 
+@pytest.mark.parametrize(
+    ("observed", "words"),
+    [
+        ((), "number of outputs 1, got 0"),
+        ((np.zeros((2, 2), F32),), "output 0: shape [4], got [2, 2]"),
+        ((np.zeros(4),), "output 0: dtype F32, got F64"),
+        ((np.zeros(4, np.dtype("S1")),), "output 0: dtype F32, got |S1"),
+        ((np.zeros(4, F32),), "output 0[0]: expected finite, got +0: 0.0 is not in 1.0 (4 of 4 elements)"),
+    ],
+)
+def test_what_is_wrong_in_words(observed, words):
+    x = np.full(4, -1.0, F32)
+    assert held(program(Negate()), x, *observed).reason == words
+
+
 def test_open_intervals_in_words():
     edge = F32([88.72284, 88.72284, 0, 0])
     c = held(program(Exp()), edge, F32([1.0, np.inf, 1, 1]))

@@ -81,6 +81,7 @@ ERRORS: list[tuple[Callable[[Value], Any], type[TenferroError], dict[str, Any]]]
     (lambda x: tn.take(x, [0]), UsageError, {}),
     *((wrong, UsageError, {}) for wrong in (
         lambda x: tn.moveaxis(x, [0, 0], 0), lambda x: tn.take(x, x, axis=(0, 1)), lambda x: tn.shape_of(x, ()),
+        lambda x: tn.stack([x, 1.0]), lambda x: tn.tensordot(x, x, 3), lambda x: tn.tensordot(x, x, -1),
         lambda x: tn.truncate(x, 2, axis=(0, 1)), lambda x: tn.tensordot(x, x, (0,)), lambda x: tn.tensordot(3, 4, 0),
         lambda x: tn.where(1, x, x), lambda x: tn.clip(1, 0, 2), lambda x: tn.diag(1), lambda x: tn.mean(1),
         lambda x: tn.flip(1), lambda x: tn.pad(1, 1), lambda x: tn.tril(1), lambda x: tn.pad_to_match(x, 3),

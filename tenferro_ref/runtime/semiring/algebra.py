@@ -73,7 +73,9 @@ class Algebra:
         """
         for array in arrays:
             if DType.of(array) not in self.dtypes:
-                raise Unsupported(op=op.name, detail=f"dtype {DType.of(array)} is not an element of {self.name}")
+                elements = ", ".join(sorted(d.name for d in self.dtypes))
+                detail = f"dtype {DType.of(array)} is not an element of {self.name}, which has {elements}"
+                raise Unsupported(op=op.name, detail=detail)
 
 
 def _add(x: Values, y: Values) -> Values:
