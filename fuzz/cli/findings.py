@@ -58,7 +58,7 @@ def write_corpus(rows: list[Listed], folder: Path) -> None:
 
 
 @click.command()
-@click.argument("target", metavar="BUNDLE|FILE.toml")
+@click.argument("targets", metavar="BUNDLE|FILE.toml...", nargs=-1, required=True)
 @click.option("--executors", "--executor", default="", metavar="LIST", help="Instead of the recorded ones.")
 @click.option("--fresh-venv", is_flag=True, help="Do it in a virtual environment made for the bundle.")
 @click.option(
@@ -67,10 +67,22 @@ def write_corpus(rows: list[Listed], folder: Path) -> None:
 @allow_option
 @json_option
 def replay(
-    target: str, executors: str, fresh_venv: bool, bundle_folder: str | None, allow_commands: bool, as_json: bool
+    targets: tuple[str, ...], executors: str, fresh_venv: bool, bundle_folder: str | None, allow_commands: bool, as_json: bool
+) -> int:  # fmt: skip
+    """Run bundles or cases of the corpus again: exit status 1 while one disagrees, 0 when that is gone."""
+    status = 0
+    for target in targets:
+        if len(targets) > 1 and not as_json:
+            say(f"{target}:")
+        allowed = allowed_names(allow_commands)
+        status = max(status, _replay_one(target, executors, fresh_venv, bundle_folder, allowed, as_json))
+    return status
+
+
+def _replay_one(
+    target: str, executors: str, fresh_venv: bool, bundle_folder: str | None, allowed: Sequence[str], as_json: bool
 ) -> int:
-    """Run a bundle or a case of the corpus again: exit status 1 while it disagrees, 0 when that is gone."""
-    path, allowed = Path(target), allowed_names(allow_commands)
+    path = Path(target)
     if path.suffix == ".toml":
         if fresh_venv:
             raise UsageError(detail="--fresh-venv is for bundles; --bundle DIR makes one")

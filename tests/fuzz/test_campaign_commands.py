@@ -266,6 +266,11 @@ def test_a_case_of_the_corpus_is_replayed(tmp_path: Path, fake_library: Path, mo
     (written,) = (tmp_path / "bundle").iterdir()
     assert f"bundle: {written}" in run.err
     assert fuzz("replay", written, "--allow-commands").out.startswith("still fails")
+    both = fuzz("replay", gone, wrong, "--allow-commands")
+    assert (both.status, [line for line in both.out.splitlines() if line.endswith(":")]) == (
+        1,
+        [f"{gone}:", f"{wrong}:"],
+    )
     assert_one_line_error(fuzz("replay", gone), 2, "--allow-commands")
     run = fuzz("replay", gone, "--allow-commands")
     assert (run.status, run.out) == (0, f"native pass\n{fake} pass (recorded: crash)\n")
