@@ -21,7 +21,7 @@ from oracle.peers.front_end import WORDS
 from oracle.verdict import Verdict
 from tenferro_ref import frontend as tn
 from tenferro_ref import ops
-from tenferro_ref.dims import Extent
+from tenferro_ref.dims import Extent, InputDim
 from tenferro_ref.errors import Internal, ShapeMismatch
 from tenferro_ref.extensions import einsum as einsum_family
 from tenferro_ref.extensions import equations, fft, linalg
@@ -59,6 +59,16 @@ def test_a_reader_that_infers_another_number_of_slots_is_seen(
     monkeypatch.setattr(forms, "loads", read)
     with pytest.raises(Internal, match="another program"):
         form(program)
+
+
+def test_an_integer_less_an_extent_is_written_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    b = GraphBuilder()
+    x, y = b.input("F64", ("n",)), b.input("F64", ())
+    case = Case.of(b.build(y.broadcast_to((5 - x.shape[0],), like=(x,))), [np.ones(2), np.array(7.0)])
+    executor = configured(form="values")
+    assert judge(executor, Reference(case, NativeExecutor())).verdict is Verdict.PASS
+    monkeypatch.setattr(InputDim, "__rsub__", lambda extent, integer: extent - integer)
+    assert judge(executor, Reference(case, NativeExecutor())).verdict.is_disagreement
 
 
 @pytest.mark.parametrize("slot", range(20))

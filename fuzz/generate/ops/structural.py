@@ -87,6 +87,8 @@ def expression(g: Growth, extent: int, known: list[tuple[InputDim, int]]) -> Dim
         return DimOp("floordiv", dim, e // extent)
     if mode == 2:
         return DimOp("max", extent, DimOp("min", dim, extent))
+    if mode == 3:
+        return DimOp("sub", extent + e, dim)
     return DimOp("add", dim, extent - e) if e <= extent else DimOp("sub", dim, e - extent)
 
 

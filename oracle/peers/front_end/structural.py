@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from math import prod
+from typing import Any
 
 from oracle.peers.front_end.table import WORDS, back
 from tenferro_ref import frontend as tn
 from tenferro_ref import ops
-from tenferro_ref.dims import Extent, is_exact
+from tenferro_ref.dims import DimOp, Extent, is_exact
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import Value
 
@@ -24,11 +27,16 @@ def _transpose(op: ops.Transpose, result: TensorType, x: Value) -> Value:
     return x.transpose(*back(op.perm, x.ndim))
 
 
+_OPERATORS: dict[str, Callable[[Any, Any], Extent]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": operator.floordiv,
+}  # fmt: skip
+
+
 @WORDS.row(ops.Reshape)
 def _reshape(op: ops.Reshape, result: TensorType, x: Value, *like: Value) -> Value | None:
     if not all(map(is_exact, result.shape)):
         return None
-    shape: tuple[Extent, ...] = result.shape
+    shape = _spelled(result.shape)
     if x.type.is_static and result.is_static and shape:
         if prod(result.static_shape[:-1]):
             shape = (*shape[:-1], -1)
@@ -45,7 +53,18 @@ def _broadcast(op: ops.BroadcastInDim, result: TensorType, x: Value, *like: Valu
     turned = x if order == list(range(x.ndim)) else x.transpose(order)
     first = min(op.dims, default=result.rank)
     there = turned[tuple(slice(None) if a in op.dims else None for a in range(first, result.rank))]
-    return there.broadcast_to(result.shape, like=_providers(result, like))
+    return there.broadcast_to(_spelled(result.shape), like=_providers(result, like))
+
+
+def _spelled(shape: tuple[Extent, ...]) -> tuple[Extent, ...]:
+    """The extents by Python's operators, as a user writes them: `2 * n`, `5 - n`."""
+    return tuple(map(_by_operators, shape))
+
+
+def _by_operators(extent: Extent) -> Extent:
+    if not isinstance(extent, DimOp) or extent.kind not in _OPERATORS:
+        return extent
+    return _OPERATORS[extent.kind](_by_operators(extent.lhs), _by_operators(extent.rhs))
 
 
 def _providers(result: TensorType, like: tuple[Value, ...]) -> tuple[Value, ...]:
