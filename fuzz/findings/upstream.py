@@ -25,6 +25,8 @@ HERE = Path(__file__).parent
 DISAGREES, CANNOT = 1, 3
 #: What the process that runs the module ends with if it disagrees: Python ends with 1 after any error.
 _INSIDE = 10
+#: What JAX raises for a plugin, an option or a module that it does not take.
+_REFUSALS = (OSError, RuntimeError, TypeError, ValueError)
 
 
 def arguments() -> list[Any]:
@@ -119,12 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pairs = (option.partition("=")[::2] for option in given.option)
         try:
             return ask(given.plugin, {k: words.get(v, int(v) if v.isdecimal() else v) for k, v in pairs})
-        except (
-            OSError,
-            RuntimeError,
-            TypeError,
-            ValueError,
-        ) as error:  # of JAX: a plugin, an option, a module that it refuses
+        except _REFUSALS as error:
             print(f"error: this cannot be asked: {(str(error).splitlines() or [''])[0]}", file=sys.stderr)
             return CANNOT
     if wrong := [option for option in given.option if not option.partition("=")[0] or "=" not in option]:
