@@ -21,7 +21,7 @@ from oracle.case import Case, Refusal, live
 from oracle.enclosure import ENCLOSE, IEEE, NUMPY, XLA, enclose
 from oracle.judge import Reference, judge
 from oracle.peers import Execution, Executor, ExternalExecutor, ForeignRefusal, NativeExecutor, attempt
-from oracle.verdict import Answer, Verdict
+from oracle.verdict import MISFITS, Answer, Verdict
 from tenferro_ref import errors, ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import (
@@ -297,7 +297,11 @@ def check(due: Due, answer: Answer) -> None:
     assert facts(comparison) == due.facts
     assert 0 < answer.seconds["compare"] < 100
     if comparison.worst_output is not None:
-        assert answer.reason.startswith(f"output {comparison.worst_output}{list(index or ())}: ")
+        whole = comparison.value_class.startswith(
+            MISFITS
+        )  # of another dtype or shape, no element of it is the wrong one
+        place = "" if whole else list(index or ())
+        assert answer.reason.startswith(f"output {comparison.worst_output}{place}: {comparison.value_class}")
         if due.bits and index:
             assert comparison.observed == str(due.bits[comparison.worst_output][index])
 
