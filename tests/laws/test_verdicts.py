@@ -297,9 +297,8 @@ def check(due: Due, answer: Answer) -> None:
     assert facts(comparison) == due.facts
     assert 0 < answer.seconds["compare"] < 100
     if comparison.worst_output is not None:
-        whole = comparison.value_class.startswith(
-            MISFITS
-        )  # of another dtype or shape, no element of it is the wrong one
+        # of an output of another dtype or shape no element is the wrong one
+        whole = comparison.value_class.startswith(MISFITS)
         place = "" if whole else list(index or ())
         assert answer.reason.startswith(f"output {comparison.worst_output}{place}: {comparison.value_class}")
         if due.bits and index:
