@@ -12,6 +12,7 @@ from fuzz.records import load
 from fuzz.report import Report
 from reports.parity import SINGLE_FILE, SITE
 from tenferro_ref.errors import OutputError, UsageError
+from tenferro_ref.files import Product, write_products
 from tests.reports import sample
 
 pytestmark = pytest.mark.once
@@ -65,6 +66,14 @@ def test_a_page_is_not_written_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "report" / "ops").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UsageError, match="is a link"):
         SITE.write(Report(sample.rich()), tmp_path / "report")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_bundle_is_not_written_through_a_link_above_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "findings").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UsageError, match="findings: is a link"):
+        write_products(tmp_path, [Product("findings/0a1b2c3d/README.md", "", "# a finding")])
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
