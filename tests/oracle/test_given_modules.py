@@ -220,6 +220,21 @@ def test_a_nan_that_the_module_put_in_its_place_has_a_known_sign(
     assert bool((less.lo == less.hi).all()) is decided
 
 
+def test_equal_elements_change_places_no_oftener_than_the_comparison_asks(pool: Pool) -> None:
+    """A comparison that holds of equal elements orders nothing; what comes of it is still a permutation."""
+    text = """func.func @main(%a: tensor<5xi32>) -> tensor<5xi32> {
+      %0 = "stablehlo.sort"(%a) ({
+      ^bb0(%x: tensor<i32>, %y: tensor<i32>):
+        %p = stablehlo.compare LE, %x, %y : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %p : tensor<i1>
+      }) {dimension = 0 : i64, is_stable = false} : (tensor<5xi32>) -> tensor<5xi32>
+      return %0 : tensor<5xi32>
+    }"""
+    loaded = pool.reader.load(pool.reader.source(text, "m").code, "m")
+    (of,) = enclose(loaded.program, loaded.inputs([np.array([3, 1, 1, 2, 1], np.int32)]), XLA)
+    assert of.lo.tolist() == of.hi.tolist() == [1, 1, 1, 2, 3]
+
+
 TWO_SCATTERED = """func.func @main(%x: tensor<2xi32>, %at: tensor<1x1xi32>, %u: tensor<1xi32>) -> (tensor<2xi32>, tensor<2xi32>) {
   %0:2 = "stablehlo.scatter"(%x, %x, %at, %u, %u) <{scatter_dimension_numbers = #stablehlo.scatter<
       inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({

@@ -67,6 +67,9 @@ SMALL: dict[str, tuple[Callable[..., Any], Array]] = {
     "set one": (lambda x: x.at[1, 2].set(5.0), X),
     "set many, some twice": (lambda x: x.at[ROWS, 1].set(jnp.arange(4.0)), X),
     "set rows": (lambda x: x.at[ROWS].set(-x[0]), X),
+    "sorted lines with equal elements": (
+        lambda i: (jnp.sort(i % 5, axis=0), jnp.argsort(i % 5, axis=1), jax.lax.sort((i % 3, i), num_keys=1, dimension=0)), I),
+    "sorted zeros and NaN": (lambda x: jax.lax.top_k(jnp.where(x > 1, jnp.nan, jnp.round(x)), 3), X),
     "take": (lambda x: (x[ROWS], jnp.take_along_axis(x, jnp.argmax(x, axis=1)[:, None], axis=1)), X),
     "cumulative": (lambda x: (jnp.cumsum(x, axis=1), jnp.cumprod(x, axis=0)), X),
     "branches": (lambda x: jax.lax.switch(1, [jnp.exp, jnp.sin, jnp.cos], jnp.where(x > 0, x, -x)), X),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from oracle.case import Case
+from oracle.enclosure import XLA, enclose
 from oracle.judge import Reference, judge
 from oracle.peers import NativeExecutor
 from oracle.reference import compare_all
@@ -87,6 +88,23 @@ def test_a_wrong_result_is_seen() -> None:
     comparison = compare_all({reference: tuple(given)}, "xla")[reference]
     assert isinstance(comparison, Comparison)
     assert comparison.outside == 1
+
+
+ORDERED: dict[str, Callable[..., Any]] = {
+    "sort": lambda x: jnp.sort(jnp.exp(x)),
+    "argsort": lambda x: jnp.argsort(jnp.exp(x)),
+    "the largest": lambda x: lax.top_k(jnp.exp(x), 3),
+    "argmax": lambda x: jnp.argmax(jnp.sin(x)),
+}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_what_is_ordered_need_not_be_known_exactly(name: str) -> None:
+    """Numbers whose enclosures are apart have an order."""
+    x = np.linspace(-3, 3, 7, dtype=np.float32)[[3, 0, 6, 2, 5, 1, 4]]
+    case = case_of(ORDERED[name], (x,))
+    for of, expected in zip(enclose(case.program, case.inputs, XLA), jax.tree.leaves(ORDERED[name](x)), strict=True):
+        assert np.all((of.lo <= expected) & (expected <= of.hi) & (of.hi - of.lo <= 1e-5 * abs(of.lo)))
 
 
 def test_a_condition_that_platforms_may_decide_differently_leaves_the_verdict_open() -> None:

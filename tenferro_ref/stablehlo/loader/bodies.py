@@ -75,17 +75,3 @@ def fold(expression: Expression, left: int, right: int) -> str | None:
     if expression == argument(right):
         return "right"
     return next((name for name in FOLDS if expression == _node(name, argument(left), argument(right))), None)
-
-
-def extremum_with_index(expressions: list[Expression]) -> str | None:
-    """`maximum` or `minimum` if a body of two results is that of argmax or argmin: the extremum (a NaN if there is one) and
-    its index, the smaller one of two."""
-    value, index, other, other_index = map(argument, range(4))
-    for name, direction in (("maximum", "GT"), ("minimum", "LT")):
-        better = _node(direction, value, other)
-        for pick in (_node("or", better, _node("NE", value, value)), better):
-            first = _node("and", _node("EQ", value, other), _node("LT", index, other_index))
-            chosen = ("select", pick, value, other), ("select", _node("or", pick, first), index, other_index)
-            if expressions == list(chosen):
-                return name
-    return None

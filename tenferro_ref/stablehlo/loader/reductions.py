@@ -10,11 +10,11 @@ import numpy as np
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import CompareDir, Op, free_axes
+from tenferro_ref.ops import Op, free_axes
 from tenferro_ref.program import Value
-from tenferro_ref.stablehlo.loader import bodies, composed
+from tenferro_ref.stablehlo.loader import bodies
 from tenferro_ref.stablehlo.loader.bindings import Operation
-from tenferro_ref.stablehlo.loader.composed import full, select, spread, static
+from tenferro_ref.stablehlo.loader.composed import select, spread, static
 from tenferro_ref.stablehlo.loader.regions import fold_tree
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
 
@@ -173,9 +173,6 @@ def reduced(
         if all(_has_reduction(name, x) for name, x in zip(names, arrays, strict=True)):
             each = enumerate(zip(names, arrays, inits, strict=True))
             return [_folded(b, op, str(name), i, x, init, axes, alone) for i, (name, x, init) in each]
-        name = bodies.extremum_with_index(found)
-        if name is not None and arrays[1].dtype.kind == "int" and region == 0:
-            return _extremum_with_index(b, name, arrays, inits, axes, alone)
     once, never = fold_tree(b, op, [last_axis(b, x, axes) for x in arrays], inits, region)
     ways = zip(once, never, inits, arrays, strict=True)
     return [_left_open(b, "", with_it, without, init, x, axes, alone) for with_it, without, init, x in ways]
@@ -191,34 +188,3 @@ def last_axis(b: Tracer, x: Value, axes: tuple[int, ...]) -> Value:
     shape, kept = static(x), free_axes(x.ndim, axes)
     merged = (*(shape[a] for a in kept), prod(shape[a] for a in axes))
     return b.reshape(b.transpose(x, (*kept, *axes)), merged)
-
-
-def _extremum_with_index(
-    b: Tracer,
-    name: str,
-    arrays: Sequence[Value],
-    inits: Sequence[Value],
-    axes: tuple[int, ...],
-    alone: Alone | None,
-) -> Sequence[Value]:
-    """The extremum, and the smallest index where it stands; NaN is the extremum where there is one."""
-    (x, index), (start, first) = arrays, inits
-    best = b.apply(_REDUCE[name](axes), x)
-    shape = static(best)
-    everywhere = b.apply(ops.BroadcastInDim(static(x), free_axes(x.ndim, axes)), best)
-
-    def holds(value: Value, extremum: Value) -> Value:
-        equal = b.apply(ops.Compare(CompareDir.Eq), value, extremum)
-        return composed.logical("or", equal, value != value) if value.dtype.is_float else equal
-
-    last = full(index, index.dtype.limits[1])
-    place = b.apply(ops.ReduceMin(axes), select(holds(x, everywhere), index, last))
-    both = b.apply(bodies.OPS[name], spread(start, shape), best)
-    earlier = b.apply(ops.Minimum(), place, spread(first, shape))
-    reached = select(holds(best, both), earlier, spread(first, shape))
-    once = both, select(holds(spread(start, shape), both), reached, place)
-    none = identity(name, x.dtype)
-    if none is not None and start is b.array(np.asarray(none)):
-        return once
-    ways = zip(once, (best, place), inits, arrays, strict=True)
-    return [_left_open(b, "", with_it, without, init, v, axes, alone) for with_it, without, init, v in ways]
