@@ -134,12 +134,12 @@ def _repeated_complex(op: ops.Repeated, c: Context, *results: Enclosure) -> Encl
 
 @ENCLOSE.row(ops.ReducePrecision)
 def _reduce_precision(op: ops.ReducePrecision, c: Context, x: Interval) -> Interval:
-    """Monotone, so that the bounds are rounded; a NaN stays one."""
-
-    info = c.dtype.finfo
+    """Monotone, so that the bounds are rounded; a NaN stays one. F16 has all numbers of the formats of eight bits and fewer."""
+    own = c.dtype if c.dtype.bits >= DType.F16.bits else DType.F16
+    info = own.finfo
     least_exponent = 2 - 2 ** (op.exponent_bits - 1)
     # where no bit of the exponent goes, subnormals are rounded as all others are
-    subnormals = op.exponent_bits >= c.dtype.bits - 1 - int(info.nmant)
+    subnormals = op.exponent_bits >= own.bits - 1 - int(info.nmant)
     if subnormals and op.mantissa_bits >= int(info.nmant):
         return x  # it drops nothing, and is left out
     # a format with more exponents than the operand's has larger values, which the operand's has not

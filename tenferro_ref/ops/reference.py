@@ -125,6 +125,7 @@ class ReducePrecision(ReferenceOp):
     exponent_bits: int
     mantissa_bits: int
     dtypes: ClassVar = FLOAT
+    needs_zero: ClassVar = True
 
     def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
         for argument, least in (("exponent_bits", 1), ("mantissa_bits", 0)):

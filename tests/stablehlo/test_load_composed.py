@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from oracle.enclosure import XLA, enclose
 from tenferro_ref import ops
@@ -84,3 +85,17 @@ def test_a_chlo_op_that_must_be_decomposed_leaves_the_others_of_its_module_as_th
     np.testing.assert_array_equal(erf, np.array([0, 1], np.float32))
     np.testing.assert_allclose(acos, np.arccos(z), rtol=1e-6)
     np.testing.assert_allclose(tan, np.tan(np.arccos(z)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [d for d in DType if d.is_float and d.bits <= 8 and d is not DType.F8E8M0FNU])
+def test_every_number_of_eight_bits_is_finite_or_not(dtype: DType) -> None:
+    """Some formats have no infinity, some no NaN."""
+    x = np.arange(2**dtype.bits, dtype=np.uint8).view(dtype.numpy)
+    of, to = (f"tensor<{x.size}x{element}>" for element in (dtype.value.element, "i1"))
+    loaded = load(f"""func.func @main(%x: {of}) -> {to} {{
+      %r = stablehlo.is_finite %x : ({of}) -> {to}
+      return %r : {to}
+    }}""")
+    (made,) = enclose(loaded.program, loaded.inputs([x]), XLA)
+    np.testing.assert_array_equal(made.lo, np.isfinite(x.astype(np.float64)))
+    np.testing.assert_array_equal(made.hi, made.lo)

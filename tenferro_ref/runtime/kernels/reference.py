@@ -254,4 +254,8 @@ def _repeated(op: ops.Repeated, once: Values, *others: Values) -> Values:
 
 @KERNELS.row(ops.ReducePrecision)
 def _reduce_precision(op: ops.ReducePrecision, x: Values) -> Values:
-    return reduced(x, op.exponent_bits, op.mantissa_bits, DType.of(x))
+    """A number is rounded, not its bits: in F16, which has all numbers of the formats of eight bits and fewer."""
+    own = DType.of(x)
+    if own.bits >= DType.F16.bits:
+        return reduced(x, op.exponent_bits, op.mantissa_bits, own)
+    return reduced(x.astype(np.float16), op.exponent_bits, op.mantissa_bits, DType.F16).astype(x.dtype)

@@ -7,6 +7,7 @@ from oracle.enclosure import IEEE, MODELS, NUMPY, XLA, Enclosure, enclose
 from oracle.enclosure.value import Interval
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
+from tenferro_ref.errors import Unsupported
 from tenferro_ref.narrow import narrowed
 from tenferro_ref.ops import STABLEHLO
 from tenferro_ref.program import GraphBuilder
@@ -181,3 +182,34 @@ def test_a_format_of_more_exponents_has_no_values_beyond_those_of_the_dtype(bits
     assert isinstance(made, Interval)
     assert made.contains(seen).all()
     assert np.array_equal(made.lo, seen)
+
+
+#: Formats that lack infinities, -0 or both, or have another bias than IEEE's.
+EIGHT_BITS = [d for d in DType if d.is_float and d.bits <= 8 and d is not DType.F8E8M0FNU]
+
+
+def every_number(dtype: DType) -> np.ndarray:
+    return np.arange(2**dtype.bits, dtype=np.uint8).view(dtype.numpy)
+
+
+@pytest.mark.parametrize("dtype", EIGHT_BITS)
+def test_every_number_of_eight_bits_is_rounded_to_every_smaller_format(dtype: DType) -> None:
+    x = every_number(dtype)
+    for exponent_bits in range(1, 7):
+        for mantissa_bits in range(4):
+            op = ops.ReducePrecision(exponent_bits, mantissa_bits)
+            (seen,) = run_kernel(op, STABLEHLO, x)
+            made = run(apply(op), x, model=IEEE)
+            assert made.contains(seen).all(), op
+            assert made.decided.all()
+
+
+def test_a_number_beyond_a_smaller_format_is_nan_where_there_is_no_infinity() -> None:
+    (seen,) = run_kernel(ops.ReducePrecision(3, 1), STABLEHLO, np.array([0.125, 14, 3.25], DType.F8E4M3FN.numpy))
+    np.testing.assert_array_equal(seen.astype(float), [0, np.nan, 3])
+
+
+def test_powers_of_two_alone_are_not_rounded_to_zero() -> None:
+    b = GraphBuilder(policy=STABLEHLO)
+    with pytest.raises(Unsupported, match="has no zero"):
+        b.apply(ops.ReducePrecision(3, 1), b.input("F8E8M0FNU", (2,)))
