@@ -225,8 +225,10 @@ def _(d: Draft) -> Sequence[SsaValue]:
 
 
 def _random_bits(d: Draft, algorithm: str) -> Sequence[SsaValue]:
-    """Of even and odd extents, whose last block is used in part."""
+    """Of even and odd extents, whose last block is used in part; of a counter that wraps around within them."""
     state, dtype = d.fresh(DType.U64, (2,)), d.choices.choose((DType.U32, DType.U64, DType.U32))
+    if d.choices.chance(33):
+        state = d.given(np.array([d.choices.pick(9), 2**64 - 1 - d.choices.pick(3)], np.uint64))
     # a generator may halve an axis, the longest if none is even
     shapes: tuple[Shape, ...] = ((3, 5), (2, 3), (3, 5), (1, 7, 3), (3,), (1,), ())
     shape = d.choices.choose(shapes) if d.choices.chance(75) else d.shape()
