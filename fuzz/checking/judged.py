@@ -138,12 +138,13 @@ def check(subject: Subject, executors: Sequence[Executor], pool: Pool, model: st
     for i, (executor, judged) in enumerate(zip(executors, answers, strict=True)):
         if judged.answer.verdict.is_disagreement and case is not None and judged.evidence != "interpreter":
             written = _as_written(executor, case, judged.answer, model)
+            shown = (case.written, written) if written.verdict.is_disagreement else (case, judged.answer)
             answers[i] = replace(
                 judged,
                 written=_second_opinion(judged.answer, written),
                 builds=_builds(executor, case, pool, asked),
                 # rules speak of what is wrong under an executor's own model
-                known=_known(executor, case.written, written, pool, pages) if model is None else "",
+                known=_known(executor, *shown, pool, pages) if model is None else "",
             )
         elif judged.answer.verdict.is_disagreement and case is not None and (evidence := _evidence(subject, pool)):
             again = judge_by_evidence(executor, evidence, attempt(executor, case.written))
