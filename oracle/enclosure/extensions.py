@@ -251,7 +251,10 @@ def _of_signs(
         np.where(one_sign & minus, np.minimum(high, 0), high),
     )
     low, high = f.least_at_or_above(low), f.greatest_at_or_below(high)
-    return c.build(low, high, nan | (~known & (~one_sign | vanishing)), np.ones(shape, bool), ~one_sign | minus)
+    # a sum of negative zeros, or of what underflowed to them, may be +0: another sign than theirs goes on into the other products
+    lost = vanishing & np.logical_or.reduce(negative) & bool(equation.summed)
+    either = ~one_sign | minus | lost
+    return c.build(low, high, nan | (~known & (~one_sign | vanishing)), np.ones(shape, bool), either)
 
 
 def _most(equation: Equation, sizes: Sequence[Array]) -> Array:

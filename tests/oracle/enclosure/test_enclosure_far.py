@@ -187,6 +187,16 @@ def test_a_sum_of_positive_zeros_is_one(model):
         assert e.contains(np.full(e.shape, -0.0, np.float32)).all(), equation
 
 
+@pytest.mark.parametrize("model", [IEEE, XLA], ids=lambda m: m.name)
+@pytest.mark.parametrize(("value", "least"), [(-0.0, 0.0), (-2.938736e-39, 0.0), (-1.0, 1.0)])
+def test_a_sum_of_negative_zeros_that_is_positive_turns_the_sign_of_what_it_is_multiplied_with(value, least, model):
+    """The sum over m is +0 from an initial value of +0; that of a subnormal number where it is flushed."""
+    e = summed("m,l->l", [value], [-0.0 if least == 0 else -1.0], model=model)
+    assert e.contains(np.array([least], np.float32)).all()
+    if model is XLA or value in (0, -1):  # IEEE flushes nothing
+        assert e.contains(np.array([-0.0], np.float32)).all() == (least == 0)
+
+
 def test_what_underflows_beside_a_large_factor_is_not_exact():
     e = summed("i,i,i->i", [-1e20], [1.4e-45], [-0.5])
     assert e.contains(np.zeros(1, np.float32)).all()
