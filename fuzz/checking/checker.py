@@ -13,11 +13,13 @@ from fuzz.checking.judged import check
 from fuzz.checking.rows import Row, missing_row, notes, row, table
 from fuzz.checking.subject import Subject, function_subject
 from oracle.case import Case
+from oracle.enclosure import MODELS
 from oracle.peers import OTHERS, Pool
 from tenferro_ref.console import plain_table, split
 from tenferro_ref.errors import UsageError
 from tenferro_ref.escape import line, visible
 from tenferro_ref.program import Program
+from tenferro_ref.suggest import did_you_mean
 from tenferro_ref.tensor import Tensor
 
 _HTML = """\
@@ -94,6 +96,9 @@ class Checker:
         """As `tenferro_ref.check`, which see."""
         if isinstance(inputs, str) or not isinstance(inputs, Sequence):
             raise UsageError(detail=f"{type(inputs).__name__} where a list of inputs is needed")
+        if model not in (None, *MODELS):
+            hint = did_you_mean(str(model), MODELS)
+            raise UsageError(detail=f"unknown model {model!r}; known: {', '.join(sorted(MODELS))}{hint}")
         names = split(executors) if isinstance(executors, str) else _names(executors)
         selection = self._pool.select(names, others=OTHERS)
         if isinstance(what, Program):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tenferro_ref
+from oracle.enclosure import MODELS
 from tenferro_ref import checking, ops
 from tenferro_ref.errors import TenferroError, UsageError
 from tenferro_ref.program import GraphBuilder, GraphProgram
@@ -85,6 +86,17 @@ def test_what_compares_nothing_does_not_pass(using: checking.Checker) -> None:
         tenferro_ref.check(program, [np.ones(2)], executors="nativ")
     with pytest.raises(UsageError, match="names of executors are needed"):
         tenferro_ref.check(program, [np.ones(2)], executors=[])
+
+
+@pytest.mark.parametrize("model", ["foo", "ieeee", "", 3, []])
+def test_a_model_that_there_is_not_is_refused_and_those_that_there_are_are_named(
+    using: checking.Checker, model: Any
+) -> None:
+    known = f"known: {', '.join(sorted(MODELS))}"
+    with pytest.raises(UsageError, match=known) as caught:
+        tenferro_ref.assert_parity(log_of_exp(), *OVERFLOW, executors="native-nopasses", model=model, using=using)
+    assert ("did you mean 'ieee'?" in str(caught.value)) == (model == "ieeee")
+    assert all(f"`{name}`" in str(tenferro_ref.check.__doc__) for name in MODELS)
 
 
 @pytest.mark.parametrize(
