@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -145,9 +146,14 @@ def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader
     lowered = jax.jit(function, keep_unused=True).lower(*arrays)
     taken = zip(jax.tree.leaves(tuple(arrays)), jax.tree.leaves(lowered.args_info), strict=True)
     leaves = [np.asarray(leaf).astype(info.dtype, copy=False) for leaf, info in taken]
-    return given_subject(
-        reader.source(lowered.as_text(), name or getattr(function, "__name__", "function")), leaves, reader
-    )
+    return given_subject(reader.source(lowered.as_text(), name or _name_of(function)), leaves, reader)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    """A function's name, of a `partial` that of what it calls; of another object that can be called its class's."""
+    while isinstance(function, partial):
+        function = function.func
+    return getattr(function, "__name__", type(function).__name__)
 
 
 def given_subject(source: Source, arguments: Sequence[Array], reader: Reader, most: int = MOST_OPERATIONS) -> Subject:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,27 @@ def test_a_jax_function_is_checked(using: checking.Checker) -> None:
     jax = module_or_skip("jax")
     checked = using.check(jax.nn.softmax, [np.ones((4, 9), np.float32)], executors="jax", model=None)
     assert [(row["verdict"], row["evidence"]) for row in checked.rows] == [("pass", "proved")] * 2
+
+
+class Scaled:
+    """What is called, but is no function."""
+
+    def __call__(self, x: Any) -> Any:
+        return x * 2
+
+
+def doubled(x: Any, *, times: int = 1) -> Any:
+    return x * 2 * times
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [(doubled, "doubled"), (partial(partial(doubled, times=2)), "doubled"), (Scaled(), "Scaled"), (partial(Scaled()), "Scaled")],
+)  # fmt: skip
+def test_rows_are_called_what_the_function_is(using: checking.Checker, function: Any, name: str) -> None:
+    module_or_skip("jax")
+    checked = using.check(function, [np.ones(2, np.float32)], executors="native", model=None)
+    assert {row["program"] for row in checked.rows} == {name}
 
 
 def test_arrays_are_what_jax_takes_them_for(using: checking.Checker) -> None:
