@@ -15,6 +15,9 @@ from typing import Any, Literal, TypeAlias
 import ml_dtypes
 import numpy as np
 
+from tenferro_ref.errors import UsageError
+from tenferro_ref.suggest import did_you_mean
+
 Kind: TypeAlias = Literal["bool", "int", "uint", "float", "complex"]
 
 
@@ -217,6 +220,24 @@ def _promote_two(a: DType, b: DType) -> DType:
         return DType.F64 if other.is_float else DType.C64
     real = DType.F64 if DType.F64 in (a.real, b.real) else DType.F32
     return real.complex if a.is_complex or b.is_complex else real
+
+
+def as_dtype(dtype: DType | str) -> DType:
+    """A dtype by its name.
+
+    Raises
+    ------
+    UsageError
+        There is none of that name, or it is no name.
+    """
+    if isinstance(dtype, DType):
+        return dtype
+    if not isinstance(dtype, str):
+        raise UsageError(detail=f"{type(dtype).__name__} where a dtype is needed, such as DType.F64 or 'F64'")
+    if dtype not in DType.__members__:
+        hint = did_you_mean(dtype, DType.__members__)
+        raise UsageError(detail=f"unknown dtype {dtype!r}; known: {', '.join(DType.__members__)}{hint}")
+    return DType[dtype]
 
 
 def promote(dtypes: Iterable[DType]) -> DType:

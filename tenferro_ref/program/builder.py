@@ -13,12 +13,12 @@ import numpy as np
 
 from tenferro_ref import ops
 from tenferro_ref.dims import DimOp, Extent, InputDim
-from tenferro_ref.dtype import DType
+from tenferro_ref.dtype import DType, as_dtype
 from tenferro_ref.errors import UsageError
 from tenferro_ref.ops import DEFAULT_POLICY, Op, Policy, TensorType, check_size
 from tenferro_ref.program.program import Instruction, Program
 from tenferro_ref.program.slicing import as_integer
-from tenferro_ref.program.value import Value, as_dtype
+from tenferro_ref.program.value import Value
 
 
 class GraphBuilder:

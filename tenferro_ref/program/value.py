@@ -14,11 +14,10 @@ import numpy as np
 
 from tenferro_ref import ops
 from tenferro_ref.dims import DimExpr, DimOp, Extent, InputDim, Unknown, UpperBound, combine, expr_of, product
-from tenferro_ref.dtype import INEXACT, DType, promote
+from tenferro_ref.dtype import INEXACT, DType, as_dtype, promote
 from tenferro_ref.errors import DTypeMismatch, InvalidArgument, ShapeMismatch, UsageError
 from tenferro_ref.ops import CompareDir, Op, Policy, TensorType
 from tenferro_ref.program.slicing import as_integer, index_steps
-from tenferro_ref.suggest import did_you_mean
 
 #: A number beside a value: a Python number adapts to its dtype, a NumPy scalar keeps its own (NEP 50).
 Scalar: TypeAlias = complex | np.generic
@@ -150,7 +149,14 @@ class Value:
             Integers, or extents of values (`y.shape[0]`).
         like
             Values whose running shape gives the extents that are only bounded.
+
+        Raises
+        ------
+        UsageError
+            Another order than these.
         """
+        if order not in ("F", "C"):
+            raise UsageError(detail=f'order is "F" (column-major) or "C" (row-major), not {order!r}: reshape')
         target = _flat(shape)
         if order == "C":
             return self.T.reshape(target[::-1], like=like).T
@@ -226,24 +232,6 @@ class Value:
 
     def __rmatmul__(self, other: Operand) -> Value:
         return _matmul(other, self)
-
-
-def as_dtype(dtype: DType | str) -> DType:
-    """A dtype by its name.
-
-    Raises
-    ------
-    UsageError
-        There is none of that name, or it is no name.
-    """
-    if isinstance(dtype, DType):
-        return dtype
-    if not isinstance(dtype, str):
-        raise UsageError(detail=f"{type(dtype).__name__} where a dtype is needed, such as DType.F64 or 'F64'")
-    if dtype not in DType.__members__:
-        hint = did_you_mean(dtype, DType.__members__)
-        raise UsageError(detail=f"unknown dtype {dtype!r}; known: {', '.join(DType.__members__)}{hint}")
-    return DType[dtype]
 
 
 def _flat(values: tuple[Any, ...]) -> tuple[Any, ...]:

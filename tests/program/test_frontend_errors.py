@@ -39,6 +39,7 @@ ERRORS: list[tuple[Callable[[Value], Any], type[TenferroError], dict[str, Any]]]
     (lambda x: x.transpose(0), RankMismatch, {"op": "Transpose"}),
     (lambda x: x.reshape(5), ShapeMismatch, {"op": "Reshape"}),
     (lambda x: x.reshape(-1, -1), InvalidArgument, {"op": "Reshape", "argument": "shape"}),
+    *((lambda x, order=order: x.reshape(3, 4, order=order), UsageError, {}) for order in ("c", "A", "K", "f", None, 1)),
     (lambda x: x.reshape(0, -1), InvalidArgument, {"op": "DimExpr", "argument": "FloorDivByZero"}),
     (lambda x: x[4], InvalidArgument, {"op": "Slice", "argument": "starts"}),
     (lambda x: x[:, -4], InvalidArgument, {"op": "Slice", "argument": "starts"}),
