@@ -213,7 +213,8 @@ class Op:
 def check_admitted(op: str, dtype: DType, policy: Policy) -> None:
     """Check that a program under `policy` may have values of this dtype; Unsupported if not."""
     if policy.dtypes == "engine" and dtype not in ANY:
-        raise Unsupported(op=op, detail=f"dtype {dtype} is not supported under dtypes={policy.dtypes!r}")
+        remedy = 'a program of Policy(dtypes="stablehlo") may have it'
+        raise Unsupported(op=op, detail=f"dtype {dtype} is not supported under dtypes={policy.dtypes!r}; {remedy}")
 
 
 def check_size(op: str, type_: TensorType) -> None:

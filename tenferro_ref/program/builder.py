@@ -15,7 +15,7 @@ from tenferro_ref import ops
 from tenferro_ref.dims import DimOp, Extent, InputDim
 from tenferro_ref.dtype import DType, as_dtype
 from tenferro_ref.errors import UsageError
-from tenferro_ref.ops import DEFAULT_POLICY, Op, Policy, TensorType, check_size
+from tenferro_ref.ops import DEFAULT_POLICY, Op, Policy, TensorType, check_admitted, check_size
 from tenferro_ref.program.program import Instruction, Program
 from tenferro_ref.program.slicing import as_integer
 from tenferro_ref.program.value import Value
@@ -89,6 +89,8 @@ class GraphBuilder:
             symbol that is no identifier.
         InvalidArgument
             A negative extent, or a shape beyond all limits.
+        Unsupported
+            A dtype that the builder's policy does not have.
         """
         number = len(self.inputs)
         of = as_dtype(dtype)
@@ -98,19 +100,25 @@ class GraphBuilder:
         for extent in sizes:
             if isinstance(extent, str) and not extent.isidentifier():
                 raise UsageError(detail=f"symbol {extent!r} is not an identifier")
+        symbols = dict(self._symbols)
         extents: list[Extent] = [
-            self._symbols.setdefault(e, InputDim(number, axis)) if isinstance(e, str) else e
-            for axis, e in enumerate(sizes)
+            symbols.setdefault(e, InputDim(number, axis)) if isinstance(e, str) else e for axis, e in enumerate(sizes)
         ]
-        type_ = TensorType(of, tuple(extents))
-        check_size(f"program input {number}", type_)
-        value = self._new(type_)
-        self.inputs.append(value)
+        value = self.typed_input(TensorType(of, tuple(extents)))
+        self._symbols = symbols  # of an input that was refused nothing stays
         return value
 
     def typed_input(self, type_: TensorType) -> Value:
-        """A program input of a type whose symbolic extents are those of inputs that are there already, or its own."""
-        check_size(f"program input {len(self.inputs)}", type_)
+        """A program input of a type whose symbolic extents are those of inputs that are there already, or its own.
+
+        Raises
+        ------
+        InvalidArgument, Unsupported
+            As `input`.
+        """
+        what = f"program input {len(self.inputs)}"
+        check_admitted(what, type_.dtype, self.policy)
+        check_size(what, type_)
         value = self._new(type_)
         self.inputs.append(value)
         return value

@@ -18,9 +18,10 @@ from tenferro_ref.errors import (
     DTypeMismatch,
     InvalidArgument,
     ShapeMismatch,
+    Unsupported,
     UsageError,
 )
-from tenferro_ref.ops import Add, BroadcastInDim, Constant, Exp, Negate, TensorType
+from tenferro_ref.ops import Add, BroadcastInDim, Constant, Exp, Negate, Policy, TensorType
 from tenferro_ref.program import GraphBuilder, Instruction, Value, loads, parse
 
 F32, F64, I32, I64, Bool, C32, C64 = ENGINE_DTYPES
@@ -97,6 +98,20 @@ def test_impossible_inputs(shape: tuple[int, ...]) -> None:
     with pytest.raises(InvalidArgument):
         b.input(F64, shape)
     assert b.input(F64).slot == 0  # nothing was added
+
+
+def test_inputs_have_a_dtype_of_the_policy() -> None:
+    b = GraphBuilder()
+    for narrow in set(DType) - set(ENGINE_DTYPES):
+        for wrong in (lambda of=narrow: b.input(of.name, (3,)), lambda of=narrow: b.typed_input(TensorType(of, ()))):
+            with pytest.raises(Unsupported, match=r'program input 0: .*Policy\(dtypes="stablehlo"\) may have it'):
+                wrong()
+    with pytest.raises(Unsupported):
+        b.input("F16", ("n",))
+    assert b.input(F64).slot == 0  # nothing was added
+    assert b.build().symbols == ()
+    wide = GraphBuilder(policy=Policy(dtypes="stablehlo"))
+    assert [wide.input(of).dtype for of in DType] == list(DType)
 
 
 def test_symbols_repeat_and_keep_their_names() -> None:
