@@ -14,7 +14,7 @@ import numpy as np
 from tenferro_ref import ops
 from tenferro_ref.dims import DimOp, Extent, InputDim
 from tenferro_ref.dtype import DType, as_dtype
-from tenferro_ref.errors import UsageError
+from tenferro_ref.errors import InvalidArgument, UsageError
 from tenferro_ref.ops import DEFAULT_POLICY, Op, Policy, TensorType, check_admitted, check_size
 from tenferro_ref.program.program import Instruction, Program
 from tenferro_ref.program.slicing import as_integer
@@ -124,16 +124,23 @@ class GraphBuilder:
         return value
 
     def constant(self, value: complex | np.generic, dtype: DType | str = DType.F64) -> Value:
-        """A rank-0 constant.
+        """A rank-0 constant: the number of the dtype that is nearest to `value`.
 
         Raises
         ------
         UsageError
             An unknown dtype.
         InvalidArgument
-            No number, or none that the dtype has (`Constant.of`).
+            No number; a finite one that only an infinity or NaN of the dtype is near to; a fraction for integers; for Bool
+            what is neither 0 nor 1. `ops.Constant.of` takes the first and the last.
         """
-        return self.apply(ops.Constant.of(value, as_dtype(dtype)))
+        of = as_dtype(dtype)
+        op = ops.Constant.of(value, of)
+        if of is DType.Bool and value not in (0, 1):
+            raise InvalidArgument(op=op.name, argument="value", detail=f"{value} is no Bool: neither 0 nor 1")
+        if not np.isfinite(op.value) and (isinstance(value, int) or np.isfinite(value)):
+            raise InvalidArgument(op=op.name, argument="value", detail=f"{value} is near to no finite {of}")
+        return self.apply(op)
 
     def apply_many(self, op: Op, *operands: Value) -> tuple[Value, ...]:
         """Append `op` as it is, with no promotion and no broadcasting; one Value an output.

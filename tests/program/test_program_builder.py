@@ -128,11 +128,52 @@ def test_symbols_repeat_and_keep_their_names() -> None:
 @given(st.floats(), st.sampled_from([F32, F64, C32, C64]))
 def test_constants_are_the_nearest_value(value: float, dtype: DType) -> None:
     b = GraphBuilder()
+    with np.errstate(all="ignore"):
+        nearest = np.asarray(value).astype(dtype.numpy)
+    if np.isfinite(value) and not np.isfinite(nearest):
+        with pytest.raises(InvalidArgument, match=f"is near to no finite {dtype}"):
+            b.constant(value, dtype)
+        return
     (ins,) = b.build(b.constant(value, dtype)).instructions
     assert isinstance(ins.op, Constant)
-    with np.errstate(all="ignore"):
-        assert ins.op.data == np.asarray(value).astype(dtype.numpy).tobytes()
+    assert ins.op.data == nearest.tobytes()
     assert b.build().instructions[0].op.result_types(()) == (TensorType(dtype, ()),)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "words"),
+    [
+        (1e300, "F32", "1e[+]300 is near to no finite F32"),
+        (-1e39j, "C32", "is near to no finite C32"),
+        (10**400, "F64", "is near to no finite F64"),
+        (np.float64(1e39), "F32", "is near to no finite F32"),
+        (449e3, "F8E4M3FN", "is near to no finite F8E4M3FN"),  # NaN
+        (0, "F8E8M0FNU", "0 is near to no finite F8E8M0FNU"),
+        (0.5, "Bool", "0.5 is no Bool: neither 0 nor 1"),
+        (2, "Bool", "2 is no Bool"),
+        (np.float32(-1), "Bool", "is no Bool"),
+        (float("nan"), "Bool", "nan is no Bool"),
+    ],
+)
+def test_a_constant_becomes_no_infinity_and_a_bool_is_0_or_1(value: complex, dtype: str, words: str) -> None:
+    with pytest.raises(InvalidArgument, match=words):
+        GraphBuilder(policy=Policy(dtypes="stablehlo")).constant(value, dtype)
+
+
+def test_infinities_and_the_ends_of_a_range_are_constants() -> None:
+    b = GraphBuilder()
+    given = [
+        (np.inf, "F32"),
+        (complex(np.nan, 1), "C32"),
+        (3.4e38, F32),
+        (np.float32(np.inf), "F64"),
+        (1.0, Bool),
+        (True, "F32"),
+    ]
+    made = [np.isfinite(ins.op.value) for v in given for ins in b.build(b.constant(*v)).instructions[-1:]]  # type: ignore[attr-defined]
+    assert made == [False, False, True, False, True, True]
+    with pytest.raises(InvalidArgument, match="near to no finite F32"):
+        b.input("F32", (2,)) * 1e39
 
 
 @pytest.mark.parametrize(

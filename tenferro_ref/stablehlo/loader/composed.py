@@ -29,8 +29,7 @@ def pad(x: Value, value: Value, low: Sequence[int], high: Sequence[int], interio
 
 def full(like: Value, value: complex | np.generic, dtype: DType | None = None) -> Value:
     """`value` in the shape of `like`."""
-    b = like.builder
-    return spread(b.constant(value, dtype or like.dtype), static(like))
+    return spread(like.builder.apply(ops.Constant.of(value, dtype or like.dtype)), static(like))
 
 
 #: The whole numbers up to this one are numbers of BF16, and so are 256 times them.
