@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 #: A fatal line of the log of Abseil or glog: "F", month and day, time, thread, then the place and what was found.
 _FATAL = re.compile(r"F\d{4} [\d:.]+ +\d+ (\S+:\d+\] .*)")
@@ -29,6 +29,8 @@ class TenferroError(Exception):
     exit_status: ClassVar[int] = 2
     #: Where in a program it arose, as a JSON path (`$.instructions[3]`); no fact, and "" where that is not known.
     place = ""
+    #: What it says in place of the template, where that would speak of what the user did not write; no fact either.
+    words = ""
 
     @property
     def kind(self) -> str:
@@ -45,7 +47,12 @@ class TenferroError(Exception):
 
     def text(self) -> str:
         """The facts in words."""
-        return self.template.format_map(self.facts())
+        return self.words or self.template.format_map(self.facts())
+
+    def saying(self, words: str) -> Self:
+        """Itself, with these words."""
+        self.words = words
+        return self
 
     def __str__(self) -> str:
         """One line that can be printed anywhere, whatever the facts hold."""

@@ -15,6 +15,7 @@ NumPy's (Tril, ExtractDiag, DotGeneral), Transposes are inserted. A NumPy functi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from tenferro_ref import ops
 from tenferro_ref.dims import InputDim, product
@@ -129,6 +130,8 @@ def stack(values: Sequence[Operand], axis: int = 0) -> Value:
         if v.ndim != lifted[0].ndim:
             raise UsageError(detail=f"stack: ranks {lifted[0].ndim} and {v.ndim}; all values have one shape")
     a = _one_axis(axis, lifted[0].ndim + 1)
+    if not 0 <= a <= lifted[0].ndim:
+        raise AxisOutOfBounds(op="stack", axis=a, rank=lifted[0].ndim + 1)
     return concatenate([v[(slice(None),) * a + (None,)] for v in lifted], a)
 
 
@@ -149,14 +152,16 @@ def moveaxis(x: Value, source: int, destination: int) -> Value:
     return x.transpose(order)
 
 
-Widths = int | tuple[int, int] | Sequence[tuple[int, int]]
+Widths = int | Sequence[int] | Sequence[Sequence[int]]
 
 
 def pad(x: Value, pad_width: Widths, interior: int | Sequence[int] = 0) -> Value:
-    """Zeros around `x`; widths as in `numpy.pad`, but negative ones crop.
+    """Zeros around `x`; negative widths crop.
 
     Parameters
     ----------
+    pad_width
+        As in `numpy.pad`: zeros before and after, a pair for each axis or for all; one number for both sides.
     interior
         Zeros between neighbouring elements, for all axes or each.
     """
@@ -169,17 +174,17 @@ def pad(x: Value, pad_width: Widths, interior: int | Sequence[int] = 0) -> Value
 
 
 def _edges(pad_width: Widths, rank: int) -> list[tuple[int, int]]:
-    """NumPy's three forms of pad widths: one for all edges, a pair for all axes, a pair an axis."""
-    if isinstance(pad_width, Sequence) and any(isinstance(entry, Sequence) for entry in pad_width):
-        pairs = [as_integers(entry, "pad width") for entry in pad_width]
-    elif isinstance(pad_width, Sequence):
-        pairs = [as_integers(pad_width, "pad width")] * rank
-    else:
-        pairs = [(as_integer(pad_width, "pad width"),) * 2] * rank
+    """NumPy's forms of pad widths, which are broadcast to a pair for each axis: one is for both sides, one entry for all axes."""
+    entries: Sequence[Any] = pad_width if isinstance(pad_width, Sequence) else (pad_width,)
+    if not any(isinstance(entry, Sequence) for entry in entries):
+        entries = [entries] * bool(entries)  # none at all for a value of rank 0
+    pairs = [as_integers(entry, "pad width") for entry in entries]
     for pair in pairs:
-        if len(pair) != 2:
+        if len(pair) not in (1, 2):
             raise UsageError(detail=f"{pair} where a pair of pad widths is needed: before and after")
-    return [(low, high) for low, high in pairs]
+    if len(pairs) not in (1, rank):
+        raise RankMismatch("Pad", rank, len(pairs)).saying(f"pad: {len(pairs)} pairs of widths for {rank} axes")
+    return [(pair[0], pair[-1]) for pair in (pairs * rank if len(pairs) == 1 else pairs)]
 
 
 def _triangle(op: ops.Tril | ops.Triu, x: Value) -> Value:
@@ -210,8 +215,12 @@ def diagonal(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value
 
 
 def diag(x: Value) -> Value:
-    """The square matrix with this diagonal (rank 1), or the diagonal of a matrix."""
-    return x.builder.apply(ops.EmbedDiag(0, 1), x) if _as_value(x, "operand of diag").ndim == 1 else diagonal(x)
+    """The square matrix with this diagonal (rank 1), or the diagonal of a matrix; RankMismatch of another rank."""
+    if _as_value(x, "operand of diag").ndim == 1:
+        return x.builder.apply(ops.EmbedDiag(0, 1), x)
+    if x.ndim != 2:
+        raise RankMismatch("diag", 2, x.ndim).saying(f"diag: the operand is of rank {x.ndim}, not 1 or 2")
+    return diagonal(x)
 
 
 # --- contraction ------------------------------------------------------------------------------------------------------

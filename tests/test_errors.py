@@ -75,6 +75,15 @@ def test_validation_errors_carry_op_and_axis() -> None:
     assert error.facts() == {"op": "Transpose", "axis": 3, "rank": 2}
 
 
+def test_an_error_may_have_other_words_for_the_same_facts() -> None:
+    error = ShapeMismatch(op="Solve", lhs=(5, 3), rhs=(3, 5))
+    plain = error.facts()
+    assert error.saying("Solve: the matrix must be square, not 5 x 3") is error
+    assert (error.kind, error.facts()) == ("ShapeMismatch", plain)
+    assert str(error) == error.to_json()["message"] == "Solve: the matrix must be square, not 5 x 3"
+    assert "do not fit" in str(ShapeMismatch(op="Solve", lhs=(5, 3), rhs=(3, 5)))
+
+
 def test_shapes_are_plain_json() -> None:
     entry = ShapeMismatch(op="Add", lhs=(2, (3, "n")), rhs=()).to_json()
     assert entry["lhs"] == [2, [3, "n"]]

@@ -132,6 +132,8 @@ EXPRESSIONS: dict[str, Callable[..., Any]] = {
     "concatenate columns": lambda m, x, y, i: m.concatenate((x, x), -1),
     "stack": lambda m, x, y, i: m.stack([y, y + 1, y * i[0, 0]], 1) + m.stack([y, y, y], axis=-1),
     "flip": lambda m, x, y, i: m.flip(x) + m.flip(x, 0) + m.flip(y, -1),
+    "short widths": lambda m, x, y, i: m.pad(x, ((1,), (2,))) + m.pad(x, [(1, 1), (2, 2)]),
+    "pairs for all axes": lambda m, x, y, i: m.pad(x, [(1, 0)]) + m.pad(x, (1,))[1:, :-1] + m.pad(x, [1, 0]) + m.pad(x, [[1]])[1:, 1:],
     "pad": lambda m, x, y, i: m.pad(x, ((1, 2), (0, 1))) + m.pad(x, (1, 2))[:, 1:5] + m.pad(m.pad(y, 1)[:4], (0, 0)),
     "triangles": lambda m, x, y, i: m.tril(x) + m.triu(x, 1) - m.tril(x, -1) * m.triu(x, -2),
     "diagonals": lambda m, x, y, i: m.diagonal(x)[:2] + m.diagonal(x, 1) + m.diagonal(x, -2, 0, 1) * m.diagonal(x, 2, 1, 0),
