@@ -235,8 +235,11 @@ def _extents(op: ops.Extension, declared: LinalgOp, inputs: Types) -> Extents:
         if axes == "nn" and not extents:  # square
             wanted = shape[::-1]
         if any(equal_extents(a, b) is False for a, b in zip(t.shape, (*wanted, *batch), strict=True)):
-            lhs, rhs = (shape, wanted) if axes == "nn" and not extents else ((*wanted, *batch), t.shape)
-            raise ShapeMismatch(op=op.op, lhs=lhs, rhs=rhs)
+            if axes == "nn" and not extents:
+                rows, columns = shape
+                words = f"{op.op}: the matrix must be square, not {rows} x {columns}"
+                raise ShapeMismatch(op=op.op, lhs=shape, rhs=wanted).saying(words)
+            raise ShapeMismatch(op=op.op, lhs=(*wanted, *batch), rhs=t.shape)
         for axis, extent in zip(axes, shape, strict=True):
             if axis not in extents or isinstance(extent, int):
                 extents[axis] = extent
@@ -311,7 +314,7 @@ def slogdet(a: Value) -> tuple[Value, Value]:
 
 
 def full_piv_lu(a: Value) -> tuple[Value, ...]:
-    """P, L, U, Q, parity of P and Q together (real)."""
+    """P, L, U, Q, parity of P and Q together (real), of a square matrix."""
     return _apply("FullPivLu", a)
 
 

@@ -304,6 +304,7 @@ def test_every_op_rejects_what_is_no_matrix_and_dtypes_without_a_routine(op):
 def test_square_matrices_are_square(op):
     with pytest.raises(ShapeMismatch) as error:
         types_of(op, *operands_of(op, DType.F64, (2, 3)))
+    assert str(error.value) == f"{op}: the matrix must be square, not 2 x 3"
     assert (error.value.op, error.value.lhs) == (op, (2, 3))
 
 
