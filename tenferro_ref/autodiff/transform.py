@@ -73,7 +73,7 @@ def jvp(program: Program, active: Sequence[int] | None = None) -> Derivative:
     ['Multiply', 'Multiply', 'Add']
     """
     _check("jvp", program)
-    chosen = _indices("jvp", "active_inputs", active, len(program.input_slots))
+    chosen = _indices("jvp", "active", active, len(program.input_slots))
     builder = _builder(program)
     values = {slot: builder.typed_input(t) for slot, t in zip(program.input_slots, program.input_types, strict=True)}
     tangents: dict[int, Value] = {}
@@ -123,7 +123,7 @@ def transpose(program: Program, linear: Sequence[int]) -> Derivative:
         A cotangent needs an extent that only the running program knows.
     """
     _check("transpose", program)
-    chosen = _indices("transpose", "linear_inputs", linear, len(program.input_slots))
+    chosen = _indices("transpose", "linear", linear, len(program.input_slots))
     return _transposed(program, chosen, tuple(range(len(program.output_slots))))
 
 
@@ -150,8 +150,8 @@ def vjp(program: Program, inputs: Sequence[int] | None = None, outputs: Sequence
         As `transpose`.
     """
     _check("vjp", program)
-    chosen_outputs = _indices("vjp", "active_outputs", outputs, len(program.output_slots))
-    chosen_inputs = _indices("vjp", "active_inputs", inputs, len(program.input_slots))
+    chosen_outputs = _indices("vjp", "outputs", outputs, len(program.output_slots))
+    chosen_inputs = _indices("vjp", "inputs", inputs, len(program.input_slots))
     part = replace(program, output_slots=tuple(program.output_slots[i] for i in chosen_outputs))
     forward = jvp(part, chosen_inputs)
     types = [part.slot_types[slot] for slot in part.output_slots]
@@ -176,7 +176,7 @@ def grad(program: Program, inputs: Sequence[int] | None = None) -> Derivative:
     types = program.output_types
     if len(types) != 1 or types[0].rank or not types[0].dtype.is_float:
         raise NonScalarGrad(", ".join(map(str, types)))
-    backward = vjp(program, inputs)
+    backward = vjp(program, _indices("grad", "inputs", inputs, len(program.input_slots)))
     (seed,) = backward.seeds
     builder = _builder(program)
     values = {
@@ -363,7 +363,7 @@ def _indices(transform: str, field: str, given: Sequence[int] | None, count: int
         if type(index) is not int:
             raise ActivityArity(transform, field, f"{index!r} where the number of an input or output is needed")
         if not 0 <= index < count:
-            raise ActivityArity(transform, field, f"there is no number {index}; there are {count}")
+            raise ActivityArity(transform, field, f"there is no number {index}; the program has {count}, from 0 on")
     if len(set(given)) < len(given):
         raise ActivityArity(transform, field, f"{list(given)} names one twice")
     return tuple(given)

@@ -14,10 +14,12 @@ import numpy as np
 from tenferro_ref import ops
 from tenferro_ref.dims import Extent, combine
 from tenferro_ref.dtype import COMPLEX, FLOAT, INEXACT, DType
-from tenferro_ref.errors import AxisOutOfBounds
+from tenferro_ref.errors import AxisOutOfBounds, UsageError
 from tenferro_ref.extensions.family import Family, check_count, check_dtype, read_config, register, reject
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import Value
+from tenferro_ref.program.slicing import as_integer
+from tenferro_ref.program.value import builder_of
 from tenferro_ref.tensor import Array
 
 FAMILY = "tenferro-fft.fft.v1"
@@ -113,7 +115,21 @@ FFT = register(Family(FAMILY, DTYPES, _infer, _execute))
 
 
 def _apply(op: str, x: Value, n: int | None, axis: int, norm: str) -> Value:
-    return x.builder.apply(ops.Extension.of(FAMILY, op, {"n": n, "axis": axis, "norm": norm.capitalize()}), x)
+    """Append an op.
+
+    Raises
+    ------
+    UsageError
+        No value, a length or axis that is no integer, or another `norm` than NumPy's.
+    """
+    if not isinstance(norm, str) or norm.capitalize() not in NORMS:
+        raise UsageError(detail=f'norm is "backward", "ortho" or "forward", not {norm!r}: {op}')
+    config = {
+        "n": None if n is None else as_integer(n, f"length n of {op}"),
+        "axis": as_integer(axis, f"axis of {op}"),
+        "norm": norm.capitalize(),
+    }
+    return builder_of(x).apply(ops.Extension.of(FAMILY, op, config), x)
 
 
 def fft(x: Value, n: int | None = None, axis: int = -1, norm: str = "backward") -> Value:

@@ -22,6 +22,7 @@ from tenferro_ref.extensions import linalg_kernels as kernels
 from tenferro_ref.extensions.family import Family, check_count, check_dtype, read_config, register, reject
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import Value
+from tenferro_ref.program.value import builder_of
 from tenferro_ref.tensor import Array
 
 FAMILY = "tenferro-linalg.linalg.v1"
@@ -282,7 +283,7 @@ LINALG = register(Family(FAMILY, OPS, _infer, _execute))
 def _apply(op: str, *operands: Value, **config: bool | str | int | float | None) -> tuple[Value, ...]:
     if config.get("derivative_eps") == DERIVATIVE_EPS:
         del config["derivative_eps"]
-    return operands[0].builder.apply_many(ops.Extension.of(FAMILY, op, config), *operands)
+    return builder_of(*operands).apply_many(ops.Extension.of(FAMILY, op, config), *operands)
 
 
 def cholesky(a: Value) -> Value:

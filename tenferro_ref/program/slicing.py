@@ -142,7 +142,8 @@ def _entries(rank: int, index: Any) -> list[int | slice | None]:
     count = sum(e is not None and e is not ... for e in entries)
     dots = [i for i, e in enumerate(entries) if e is ...]
     if count > rank or len(dots) > 1:
-        raise RankMismatch(op="Slice", expected=rank, actual=count)
+        words = f"{count} indices, and the value has rank {rank}" if count > rank else "more than one ellipsis"
+        raise RankMismatch(op="Slice", expected=rank, actual=count).saying(f"index: {words}")
     at = dots[0] if dots else len(entries)
     entries[at : at + 1] = [slice(None)] * (rank - count)
     return entries
@@ -152,12 +153,12 @@ def _positions(axis: int, extent: int, entry: int | slice) -> range:
     """The positions that an index takes of an axis of constant extent, in order."""
     if isinstance(entry, int):
         if not -extent <= entry < extent:
-            raise InvalidArgument(
-                op="Slice", argument="starts", detail=f"index {entry} on axis {axis} of extent {extent}"
-            )
+            error = InvalidArgument(op="Slice", argument="starts", detail=f"{entry} on axis {axis} of extent {extent}")
+            raise error.saying(f"index {entry} is out of bounds for axis {axis} of extent {extent}")
         return range(entry % extent, entry % extent + 1)
     if entry.step == 0:
-        raise InvalidArgument(op="Slice", argument="strides", detail=f"stride 0 on axis {axis}")
+        error = InvalidArgument(op="Slice", argument="strides", detail=f"stride 0 on axis {axis}")
+        raise error.saying(f"index: a slice of step 0 on axis {axis}")
     return range(*entry.indices(extent))
 
 

@@ -423,6 +423,8 @@ def _reduce(
 
 def _matmul(x: Operand, y: Operand) -> Value:
     x, y = promoted(builder_of(x, y), x, y)
+    if 0 in (x.ndim, y.ndim):
+        raise UsageError(detail="@ with a number, or a value of rank 0: * multiplies by it")
     batches = min(x.ndim, y.ndim) - 2
     if batches > 0:
         x, y = broadcast("DotGeneral", x, y, trailing=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,20 @@ def test_what_is_active_must_be_there_once(active: Any) -> None:
     program = parse("graph (%0: F64[3], %1: F64[3]) -> (%2) slots 3 {\n  %2 = Add(%0, %1) : F64[3]\n}")
     with pytest.raises(ActivityArity):
         jvp(program, active)
+
+
+def test_what_is_not_there_is_named_as_the_caller_named_it() -> None:
+    program = parse("graph (%0: F64[]) -> (%0) slots 1 {\n}")
+    calls: list[tuple[Callable[[], object], str]] = [
+        (lambda: grad(program, inputs=[5]), "grad: inputs"),
+        (lambda: vjp(program, inputs=[5]), "vjp: inputs"),
+        (lambda: vjp(program, outputs=[5]), "vjp: outputs"),
+        (lambda: jvp(program, active=[5]), "jvp: active"),
+        (lambda: transpose(program, linear=[5]), "transpose: linear"),
+    ]
+    for call, words in calls:
+        with pytest.raises(ActivityArity, match=f"^{words}: there is no number 5; the program has 1, from 0 on$"):
+            call()
 
 
 @pytest.mark.parametrize("given", [3, None, "graph"])

@@ -23,7 +23,7 @@ from tenferro_ref.errors import (
     Unsupported,
     UsageError,
 )
-from tenferro_ref.extensions import einsum
+from tenferro_ref.extensions import einsum, fft, linalg
 from tenferro_ref.ops import Policy
 from tenferro_ref.program import GraphBuilder, Value
 from tests.program.test_frontend import run
@@ -121,6 +121,34 @@ def test_errors_are_typed_and_name_op_and_axis(
     with pytest.raises(kind) as caught:
         wrong(x)
     assert facts.items() <= caught.value.facts().items()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda x: tn.stack([x, x], 3), "^stack: axis 3 is out of bounds for rank 3$"),
+        (lambda x: x[..., ...], "^index: more than one ellipsis$"),
+        (lambda x: x[0, 0, 0], "^index: 3 indices, and the value has rank 2$"),
+        (lambda x: x[:, 3], "^index 3 is out of bounds for axis 1 of extent 3$"),
+        (lambda x: x[::0], "^index: a slice of step 0 on axis 0$"),
+        (lambda x: x @ 2.0, "^@ with a number, or a value of rank 0"),
+        (lambda x: 2 @ x, "^@ with a number, or a value of rank 0"),
+        (lambda x: x.sum() @ x, "^@ with a number, or a value of rank 0"),
+        (lambda x: fft.fft(x, 2.0), "float where an integer is needed: length n of fft"),
+        (lambda x: fft.rfft(x, axis=True), "bool where an integer is needed: axis of rfft"),
+        (lambda x: fft.ifft(x, norm=None), 'norm is "backward", "ortho" or "forward", not None: ifft'),
+        (lambda x: fft.fft(x, norm="x"), 'norm is "backward", "ortho" or "forward", not \'x\': fft'),
+        (lambda x: fft.fft(3), "must be a Value"),
+        (lambda x: linalg.cholesky(3), "must be a Value"),
+        (lambda x: linalg.solve(x, 3), "an operand is no Value: int"),
+        (lambda x: tn.diag(x[:, :, None]), "^diag: the operand is of rank 3, not 1 or 2$"),
+        (lambda x: tn.pad(x, [(1, 1)] * 3), "^pad: 3 pairs of widths for 2 axes$"),
+        (lambda x: x.reshape(12, order="c"), "order is .* not 'c': reshape"),
+    ],
+)
+def test_errors_speak_of_what_was_written(wrong: Callable[[Value], Any], words: str) -> None:
+    with pytest.raises(TenferroError, match=words):
+        wrong(GraphBuilder().input(F64, (4, 3)))
 
 
 def test_slices_of_symbolic_axes_that_have_no_expression() -> None:
