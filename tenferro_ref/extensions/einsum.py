@@ -81,7 +81,7 @@ def parse(op: ops.Extension) -> Equation:
     if not arrow or ">" in output:
         reject(op, f"{text!r} is not of the form 'ij,jk->ik'", "equation")
     inputs = tuple(left.split(","))
-    path = _steps(op, config["path"], len(inputs))
+    path = _steps(op, config["path"], len(inputs)) if config["path"] else ()
     labels = dict.fromkeys("".join((*inputs, output)))
     for label in sorted(labels):
         if label in ",->().":
@@ -98,7 +98,7 @@ def parse(op: ops.Extension) -> Equation:
 
 def _steps(op: ops.Extension, steps: list[Any], operands: int) -> tuple[tuple[int, ...], ...]:
     """A path as it is in the configuration: pairs of positions in the shrinking list, whose product goes to its end."""
-    if steps and len(steps) != operands - 1:
+    if len(steps) != operands - 1:
         reject(op, f"{len(steps)} steps for {operands} operands, which take {operands - 1}", "path")
     for i, step in enumerate(steps):
         live = range(operands - i)
@@ -157,9 +157,11 @@ def extents(op: ops.Extension, equation: Equation, shapes: Sequence[Sequence[E]]
     """
     found: dict[str, E] = {}
     first: dict[str, Sequence[E]] = {}
-    for labels, shape in zip(equation.inputs, shapes, strict=True):
+    for i, (labels, shape) in enumerate(zip(equation.inputs, shapes, strict=True)):
         if len(labels) != len(shape):
-            raise RankMismatch(op=op.op, expected=len(labels), actual=len(shape))
+            raise RankMismatch(op=op.op, expected=len(labels), actual=len(shape)).saying(
+                f"{op.op}: operand {i} has rank {len(shape)}, and labels for rank {len(labels)} in the equation"
+            )
         for label, extent in zip(labels, shape, strict=True):
             known = found.setdefault(label, extent)
             if equal_extents(known, extent) is False:
@@ -371,6 +373,8 @@ def einsum(
     op = ops.Extension.of(FAMILY, "einsum", {"equation": text, **({"path": steps} if steps else {})})
     if not operands:
         reject(op, "einsum takes at least one operand", "operands")
+    if path != "auto":
+        _steps(op, steps, len(operands))
     if "(" in text or ")" in text:
         if steps or "." in text:
             reject(op, "parentheses go with neither a path nor an ellipsis", "equation")

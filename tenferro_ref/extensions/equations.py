@@ -148,9 +148,10 @@ def resolved(equation: str, shapes: Sequence[Sequence[Extent]]) -> tuple[str, li
     if any("." in term for term in named):
         raise _fault(f"{equation!r}: an ellipsis is three dots, once in a term")
     covered = []
-    for term, labels, shape in zip(terms, named, shapes, strict=False):
+    for i, (term, labels, shape) in enumerate(zip(terms, named, shapes, strict=False)):
         if len(labels) > len(shape) or ("..." not in term and len(labels) != len(shape)):
-            raise RankMismatch("einsum", len(labels), len(shape))
+            words = f"einsum: operand {i} has rank {len(shape)}, and labels for rank {len(labels)} in the equation"
+            raise RankMismatch("einsum", len(labels), len(shape)).saying(words)
         covered.append(len(shape) - len(labels))
     given = any("..." in term for term in terms)
     if ("..." in output) > given or (max(covered) and "..." not in output):

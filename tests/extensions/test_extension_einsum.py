@@ -278,7 +278,8 @@ def test_symbolic_extents():
         ("ij->i,j", [t(2, 2)], InvalidArgument, "',' is no label"),
         ("i-j->i", [t(2, 2)], InvalidArgument, "'-' is no label"),
         ("ij->ik", [t(2, 2)], InvalidArgument, "output label 'k' is in no operand"),
-        ("ij->i", [t(2)], RankMismatch, "length\\) 2, got 1"),
+        ("ij->i", [t(2)], RankMismatch, "operand 0 has rank 1, and labels for rank 2 in the equation"),
+        ("ij,j->i", [t(2, 2), t(2, 2)], RankMismatch, "operand 1 has rank 2, and labels for rank 1 in the equation"),
         ("ij,jk->ik", [t(2, 3), t(4, 5)], ShapeMismatch, r"\(2, 3\) and \(4, 5\)"),
         ("i,i->i", [t(1), t(3)], ShapeMismatch, "do not fit"),  # an extent of 1 is not broadcast
         ("ii->i", [t(2, 3)], ShapeMismatch, "do not fit"),

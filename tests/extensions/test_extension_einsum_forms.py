@@ -72,6 +72,19 @@ def test_an_ellipsis_may_cover_a_symbolic_axis():
     np.testing.assert_array_equal(got, np.full((4, 3), 2.0))
 
 
+def test_with_an_ellipsis_an_axis_of_extent_1_is_as_long_as_others_of_its_label():
+    x, y = integers((2, 3, 1), 0), integers((4, 5), 1)
+    (got,) = run(lambda *v: einsum.einsum("...ij,...jk->...ik", *v), x, y)
+    np.testing.assert_array_equal(got, np.einsum("...ij,...jk->...ik", x, y))
+
+
+def test_one_operand_has_a_path_without_steps():
+    x = integers((2, 3), 0)
+    for path in ([], "left", "auto"):
+        (got,) = run(lambda v, path=path: einsum.einsum("ij->ji", v, path=path), x)
+        np.testing.assert_array_equal(got, x.T)
+
+
 def test_integer_labels_are_letters():
     arrays = [integers((2, 3), 0), integers((3, 4), 1)]
     (got,) = run(lambda *v: einsum.einsum(([[7, 1000], [1000, 2]], [2, 7]), *v), *arrays)
@@ -84,7 +97,9 @@ def test_integer_labels_are_letters():
         ("...i,i->", [(2, 3), (3,)], "auto", "in neither"),
         ("i->...", [(3,)], "auto", "in neither"),
         ("...i...->...", [(3,)], "auto", "once in a term"),
-        ("...i->...", [()], "auto", "rank"),
+        ("...i->...", [()], "auto", "operand 0 has rank 0, and labels for rank 1 in the equation"),
+        ("...ij,...jk->...ik", [(4, 3), (3,)], "auto", "operand 1 has rank 1, and labels for rank 2 in the equation"),
+        ("i,i->", [(2,), (1,)], "auto", "do not fit"),  # without an ellipsis
         ("...,...->...", [(2,), (3,)], "auto", "do not fit"),
         ("...,...->...", [("n",), ("m",)], "auto", "symbols leave open"),
         ("...ii->...i", [(1, 3)], "auto", "do not fit"),
@@ -97,6 +112,9 @@ def test_integer_labels_are_letters():
         ("(i,i)->", [(2,), (2,)], "left", "neither a path nor an ellipsis"),
         ("(" * 70 + "i" + ")" * 70, [(2,)], "auto", "deep"),
         ("i,i,i->", [(2,)] * 3, [[0, 1]], "1 steps for 3 operands"),
+        ("i,i,i->", [(2,)] * 3, [], "0 steps for 3 operands, which take 2"),
+        ("i,i->", [(2,)] * 2, (), "0 steps for 2 operands"),
+        ("(i,i),i->", [(2,)] * 3, [], "0 steps for 3 operands"),
         ("i,i,i->", [(2,)] * 3, [[0, 1], [0, 2]], "not two of 2 positions"),
         ("i,i->", [(2,)] * 2, [[1, 1]], "not two of 2 positions"),
         (([range(53)], []), [(1,) * 53], "auto", "53 labels"),
