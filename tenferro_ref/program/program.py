@@ -137,9 +137,19 @@ class Program:
                 evaluate(expr_of(want), shapes) == got for want, got in zip(declared.shape, shapes[i], strict=True)
             )
             if not fits:
-                names = dict(self.symbols)
-                shape = tuple(names.get(e, str(e)) if isinstance(e, InputDim) else e for e in declared.shape)
-                raise ShapeMismatch(op=f"program input {i}, declared and given", lhs=shape, rhs=actual.shape)
+                raise self._misfit(i, shapes)
+
+    def _misfit(self, i: int, shapes: Sequence[tuple[int, ...]]) -> ShapeMismatch:
+        """The error of input `i`: its shape, the declared one, and where the first symbol that does not fit has its value."""
+        names, declared, given = dict(self.symbols), self.input_types[i].shape, shapes[i]
+        shape = tuple(names.get(e, str(e)) if isinstance(e, InputDim) else e for e in declared)
+        error = ShapeMismatch(op=f"program input {i}, declared and given", lhs=shape, rhs=given)
+        if len(given) == len(declared):
+            axis = next(a for a, e in enumerate(declared) if evaluate(expr_of(e), shapes) != given[a])
+            if isinstance(extent := declared[axis], InputDim):
+                where = f"axis {extent.axis} of input {extent.input}"
+                error.saying(f"{error}: {shape[axis]} is {evaluate(extent, shapes)} by {where}")
+        return error
 
     def at(self, types: Sequence[TensorType]) -> ResolvedTypes:
         """What the ops' rules give for inputs of these concrete types.

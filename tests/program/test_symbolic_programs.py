@@ -5,6 +5,7 @@ Each program is a function of its extents, so that the same text gives the symbo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -17,9 +18,10 @@ from hypothesis import strategies as st
 
 from tenferro_ref import frontend as tn
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PASSES, compile_std_to_exec
-from tenferro_ref.dims import UpperBound, evaluate, expr_of, inputs_of, is_exact
-from tenferro_ref.errors import NonStaticShape, TenferroError
-from tenferro_ref.ops import DotGeneral, Gather, Reshape, ShapeOf
+from tenferro_ref.dims import DimOp, InputDim, UpperBound, evaluate, expr_of, inputs_of, is_exact
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import NonStaticShape, ShapeMismatch, TenferroError
+from tenferro_ref.ops import DotGeneral, Gather, Reshape, ShapeOf, TensorType
 from tenferro_ref.program import (
     ExecProgram,
     GraphBuilder,
@@ -226,6 +228,25 @@ def outcome(run: Callable[[], list[Array]]) -> tuple[Any, ...]:
         return tuple((a.dtype, a.shape, a.tobytes("F")) for a in run())
     except TenferroError as error:
         return error.kind, error.facts().get("op", "").removesuffix("DynamicSliceSizes")
+
+
+@pytest.mark.parametrize(
+    ("declared", "shapes", "words"),
+    [
+        ([("n", "m"), ("m",)], [(3, 4), (3,)], "input 1, .*shapes ('m',) and (3,) do not fit together: m is 4 by axis 1 of input 0"),
+        ([(2, "n", "n")], [(2, 3, 5)], "shapes (2, 'n', 'n') and (2, 3, 5) do not fit together: n is 3 by axis 1 of input 0"),
+        ([("n",), ("n",)], [(3,), (3, 1)], "shapes ('n',) and (3, 1) do not fit together"),
+        ([("n",), (2, "n")], [(3,), (4, 5)], "shapes (2, 'n') and (4, 5) do not fit together"),
+        ([("n",), (DimOp("mul", InputDim(0, 0), 2),)], [(3,), (5,)], "do not fit together"),
+    ],
+)  # fmt: skip
+def test_a_symbol_that_does_not_fit_is_said_with_where_it_has_its_value(
+    declared: list[Any], shapes: list[tuple[int, ...]], words: str
+) -> None:
+    b = GraphBuilder()
+    program = b.build(*(b.input("F64", shape) for shape in declared))
+    with pytest.raises(ShapeMismatch, match=re.escape(words).replace(r"\.\*", ".*") + "$"):
+        program.check_inputs([TensorType(DType.F64, shape) for shape in shapes])
 
 
 SIZES = [(n, m, (7 * n + m) % 9 - 1) for n, m in np.random.default_rng(3).integers(0, 8, (17, 2)).tolist()] + [
