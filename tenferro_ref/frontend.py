@@ -180,7 +180,7 @@ def _edges(pad_width: Widths, rank: int) -> list[tuple[int, int]]:
         entries = [entries] * bool(entries)  # none at all for a value of rank 0
     pairs = [as_integers(entry, "pad width") for entry in entries]
     for pair in pairs:
-        if len(pair) not in (1, 2):
+        if len(pair) not in (1, 2) or len(pair) != len(pairs[0]):
             raise UsageError(detail=f"{pair} where a pair of pad widths is needed: before and after")
     if len(pairs) not in (1, rank):
         raise RankMismatch("Pad", rank, len(pairs)).saying(f"pad: {len(pairs)} pairs of widths for {rank} axes")

@@ -77,6 +77,7 @@ ERRORS: list[tuple[Callable[[Value], Any], type[TenferroError], dict[str, Any]]]
     (lambda x: tn.pad(x, []), RankMismatch, {"op": "Pad"}),
     (lambda x: tn.pad(x, [1, (2, 3)]), UsageError, {}),
     (lambda x: tn.pad(x, [(1, 2), ()]), UsageError, {}),
+    (lambda x: tn.pad(x, [(1, 2), (3,)]), UsageError, {}),  # NumPy's are an array
     (lambda x: tn.diag(x[:, :, None]), RankMismatch, {"op": "diag", "actual": 3}),
     (lambda x: tn.diag(x.sum()), RankMismatch, {"op": "diag", "actual": 0}),
     (lambda x: tn.stack([x, x], 3), AxisOutOfBounds, {"op": "stack", "axis": 3, "rank": 3}),
