@@ -21,7 +21,9 @@ _LACKS = re.compile(
     r"|Invalid XLA PrimitiveType"
 )
 #: Last words of StableHLO's interpreter, which ends its process at an operation that it lacks.
-_ENDS_FOR_LACK = re.compile(r"LLVM ERROR: Unsupported op|possible to transform it into supported form")
+_ENDS_FOR_LACK = re.compile(
+    r"LLVM ERROR: (Unsupported (op|element type)|dynamic result types are not supported)|possible to transform it into supported form"
+)
 _LACKING_CODES = ("UNIMPLEMENTED", "NOT_FOUND")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import FormatError, Internal, WorkerDied
+from tenferro_ref.errors import FormatError, Internal, UnsupportedOp, WorkerDied
 from tenferro_ref.isolation import wire
 from tenferro_ref.isolation.process import Worker, WorkerSpec
 from tenferro_ref.ops import TensorType
@@ -91,7 +91,7 @@ class Reader:
         inputs: Sequence[Array] | None = None,
         most: int = MOST_OPERATIONS,
     ) -> Loaded:
-        """The module as a program, as it goes for these inputs; errors as `stablehlo.load`, and `FormatError` as `source`."""
+        """The module as a program, as it goes for these inputs; errors as `stablehlo.load`; `UnsupportedOp` also if it is too much."""
 
         def read(answer: wire.Message) -> Loaded:
             program = loads(answer["program"], where)
@@ -118,6 +118,8 @@ class Reader:
             answer = self.worker.request(request)
         except WorkerDied as died:
             detail = f"this module was not read: MLIR does not survive it, or it is too much work ({died.how})"
+            if request["ask"] == "load":  # that it is a module was found before, with the types of its arguments
+                raise UnsupportedOp(op="module", reason=detail) from None
             raise FormatError(where=request["where"], detail=detail) from None
         if "refusal" in answer:
             error = wire.unpack_error(answer["refusal"])

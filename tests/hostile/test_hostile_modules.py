@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 
+import numpy as np
 import pytest
 
-from tenferro_ref.errors import FormatError
+from tenferro_ref.errors import FormatError, UnsupportedOp
 from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.stablehlo.loader import signature
 from tests.libraries import module_or_skip
@@ -61,6 +62,29 @@ def test_a_module_that_mlir_reads_for_ever_is_refused_in_time() -> None:
             reader.source(ENDLESS, "endless")
         assert reader.source(SOUND, "sound") == source
         assert reader.worker.deaths == 1
+
+
+#: A loop of a million steps, each of which is an instruction.
+LONG = """func.func @main(%n: tensor<i32>) -> tensor<i32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %0 = stablehlo.while(%i = %zero) : tensor<i32> cond {
+    %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %j = stablehlo.add %i, %one : tensor<i32>
+    stablehlo.return %j : tensor<i32>
+  }
+  return %0 : tensor<i32>
+}"""
+
+
+def test_a_module_that_takes_too_long_as_a_program_is_unsupported() -> None:
+    """It is a module: executors run it, and the native one cannot be held against it."""
+    with Reader(seconds=3) as reader:
+        source = reader.source(LONG, "long")
+        with pytest.raises(UnsupportedOp, match=r"too much work \(timeout after 3 s"):
+            reader.load(source.code, "long", [np.array(10**6, np.int32)])
 
 
 def test_a_name_that_is_not_utf_8_is_a_typed_error() -> None:
