@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
 from itertools import count
 from typing import Any
 
@@ -21,7 +23,7 @@ def signature(source: str | bytes, where: str = "StableHLO", entry: str = "main"
     Raises
     ------
     FormatError
-        No StableHLO, or it does not verify; no function `entry` among several.
+        No StableHLO, or it does not verify; no function `entry` among several; a function that calls itself, or without a body.
     UnsupportedDType
         A function of this type cannot be run by itself: an extent is dynamic, or an argument is no tensor.
     MissingDependency
@@ -30,6 +32,7 @@ def signature(source: str | bytes, where: str = "StableHLO", entry: str = "main"
     module = bindings.parse(source, where)
     with bindings.reading(where):
         function = entry_function(module, where, entry)
+        _check_calls(functions_of(module), where)
         arguments = tuple(_types(function.type.inputs, "argument"))
         results = tuple(_types(function.type.results, "result"))
         ops, wanted = frozenset(_ops(module)), demands(function, functions_of(module))
@@ -62,6 +65,27 @@ def entry_function(module: Any, where: str, entry: str) -> Any:
         if len(candidates) == 1:
             return candidates[0]
     raise FormatError(where=where, detail=f"has no function @{entry}; it has {sorted(functions) or 'none'}")
+
+
+def _check_calls(functions: Mapping[str, Any], where: str) -> None:
+    """Refuse calls that no executor can follow: XLA ends the process at them."""
+    calls: dict[str, set[str]] = {name: set() for name in functions}
+    for name, function in functions.items():
+
+        def visit(operation: Any, called: set[str] = calls[name]) -> Any:
+            if operation.name == "func.call":
+                called.add(str(bindings.Operation(operation).attribute("callee")))
+            return bindings.mlir().WalkResult.ADVANCE
+
+        function.operation.walk(visit)
+    for name in sorted(set().union(*calls.values())):
+        if functions[name].is_external:
+            raise FormatError(where=where, detail=f"function @{name} is called and has no body")
+    try:
+        TopologicalSorter(calls).prepare()
+    except CycleError as error:
+        chain = " calls ".join(f"@{name}" for name in error.args[1][::-1])
+        raise FormatError(where=where, detail=f"{chain}: a function may not call itself") from None
 
 
 def _types(types: Any, what: str) -> list[TensorType]:
