@@ -31,12 +31,25 @@ def _bits(op: ops.Bits, c: Context, *operands: Interval) -> Interval:
 
     known = np.logical_and.reduce([np.broadcast_to(x.lo == x.hi, shape) for x in operands])
     made = integers.where_known(c.dtype, known, result(*(x.lo for x in operands)))
-    if known.all() or not op.function.startswith("shift_right"):
+    if known.all():
         return made
-    # monotone on numbers of one sign
-    x, by = operands
-    ends = result(x.lo, by.lo), result(x.hi, by.lo)
-    return _between(made, np.broadcast_to((by.lo == by.hi) & ((x.lo < 0) == (x.hi < 0)), shape), *ends)
+    if op.function in _MASKING and (operands[0].lo == operands[0].hi).all():
+        operands = operands[::-1]
+    x, *by = operands
+    monotone = _monotone(op.function, c.dtype, *by) & ((x.lo < 0) == (x.hi < 0))
+    ends = (result(end, *(y.lo for y in by)) for end in (x.lo, x.hi))
+    return _between(made, np.broadcast_to(monotone, shape), *ends)
+
+
+_MASKING = ("and", "or", "xor")
+
+
+def _monotone(function: str, dtype: DType, by: Interval | None = None) -> Array:
+    """Where an operation on bits is monotone on numbers of one sign: shifts to the right, and masks that tell the sign from the rest."""
+    if by is None:
+        return np.asarray(function == "not")
+    masks = [by.lo == mask for mask in (0, -1, *dtype.limits) if function in _MASKING]
+    return np.asarray(by.lo == by.hi) & reduce(np.logical_or, masks, np.asarray(function.startswith("shift_right")))
 
 
 def _on_bits(function: str, dtype: DType, x: int, y: int = 0) -> int:

@@ -13,6 +13,7 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import STABLEHLO
 from tenferro_ref.program import GraphBuilder
+from tenferro_ref.runtime.kernels import run_kernel
 
 pytestmark = pytest.mark.once
 
@@ -104,3 +105,32 @@ def test_an_integer_that_is_not_known_leaves_what_does_not_read_it_decided(op, s
     decided = (made.lo == made.hi).reshape(2, -1)
     assert decided[0].all()
     assert not decided[1].any()
+
+
+BITS = ("and", "or", "xor", "not", "shift_right_arithmetic", "shift_right_logical")
+
+
+@pytest.mark.parametrize("function", BITS)
+@pytest.mark.parametrize("dtype", [DType.I8, DType.U8], ids=str)
+def test_bits_of_a_range_of_one_sign_are_between_those_of_its_ends(dtype: DType, function: str) -> None:
+    """For masks that tell the sign from the rest, as a total order of floats is made of, and shifts to the right."""
+    count, rng, (least, most) = 200, np.random.default_rng(3), dtype.limits
+    lo, hi = np.sort(rng.integers(least, most, (2, count), endpoint=True), 0).astype(dtype.numpy)
+    telling = rng.choice([0, wraps(dtype, -1), least, most], count)
+    by = np.where(np.arange(count) % 4 == 0, rng.integers(least, most, count, endpoint=True), telling)
+    by = (np.arange(count) % 9 if function.startswith("shift") else by).astype(dtype.numpy)
+    others = [] if function == "not" else [by]
+    b = GraphBuilder(policy=STABLEHLO)
+    x, *ys = (b.input(dtype, (count,)) for _ in (lo, *others))
+    program = b.build(b.apply(ops.Bits(function), x, *ys), b.apply(ops.Bits(function), *ys, x))
+    first, second = enclose(
+        program, [integers.exact(dtype, lo, hi), *(integers.exact(dtype, y, y) for y in others)], IEEE
+    )
+    for i in range(count):
+        values = np.arange(int(lo[i]), int(hi[i]) + 1).astype(dtype.numpy)
+        (seen,) = run_kernel(ops.Bits(function), STABLEHLO, values, *(np.full_like(values, y[i]) for y in others))
+        assert first.lo[i] <= seen.min() <= seen.max() <= first.hi[i]
+        if (function.startswith("shift") or i % 4) and (lo[i] < 0) == (hi[i] < 0):
+            assert (first.lo[i], first.hi[i]) == (seen.min(), seen.max())
+        if not function.startswith("shift"):
+            assert (first.lo[i], first.hi[i]) == (second.lo[i], second.hi[i])
