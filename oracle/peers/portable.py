@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from oracle.peers.given import refuse_callbacks
 from oracle.peers.modules import ModuleExecutor
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
@@ -12,6 +13,7 @@ from tenferro_ref.extensions import standard_ops_of
 from tenferro_ref.ops import Op
 from tenferro_ref.program import LoweringView
 from tenferro_ref.stablehlo import Source
+from tenferro_ref.stablehlo.source import distributed
 
 #: Ops that IREE computes with sine, cosine, hyperbolic tangent, atan2 or fmod.
 _UNLINKED: dict[DType, tuple[type[Op], ...]] = {
@@ -51,8 +53,11 @@ class InterpreterExecutor(ModuleExecutor):
                     )
 
     def check_source(self, source: Source) -> None:
-        """Refuse what the interpreter aborts on: custom calls, decompositions, random bits, transforms of complex<f32>."""
+        """Refuse what the interpreter aborts on: collectives, custom calls, decompositions, random bits, transforms of complex<f32>."""
+        refuse_callbacks(source)
         for name, element in sorted(source.ops):
+            if reason := distributed(name):
+                raise UnsupportedOp(op=name, reason=reason)
             if name.startswith("custom_call:") or name in _UNINTERPRETED:
                 raise UnsupportedOp(op=name, reason="the interpreter does not have it, and aborts on it")
             if name == "fft" and element == "complex<f32>":

@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from tenferro_ref.ops import TensorType
+
+#: Custom calls by which JAX calls the Python process that lowered a module (`jax.debug.print`, `jax.pure_callback`).
+_CALLBACK = re.compile(r"custom_call:xla_(ffi_)?(partitioned_)?python_\w*callback")
+#: Operations that only several devices, a host or a queue give a meaning.
+_DISTRIBUTED = frozenset({
+    "after_all", "all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "create_token",
+    "infeed", "outfeed", "partition_id", "recv", "reduce_scatter", "replica_id", "send",
+})  # fmt: skip
+
+
+def calls_back(name: str) -> str:
+    """Why no process but that which lowered the module can run an operation of `Source.ops`; "" for all others."""
+    reason = "it calls a Python function of the process that lowered the module, which no other process has"
+    return reason if _CALLBACK.fullmatch(name) else ""
+
+
+def distributed(name: str) -> str:
+    """Why a reference of one device cannot run an operation of `Source.ops`; "" for all others."""
+    reason = "it is about several devices, tokens or I/O, of which a reference of one device has none"
+    return reason if name in _DISTRIBUTED else ""
 
 
 @dataclass(frozen=True)

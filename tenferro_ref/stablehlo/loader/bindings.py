@@ -237,6 +237,11 @@ class Operation:
         self.name: str = raw.operation.name.removeprefix("stablehlo.")
 
     @property
+    def full_name(self) -> str:
+        """The name as in `Source.ops`: that of a custom call has its target."""
+        return f"{self.name}:{self.attribute('call_target_name')}" if self.name == "custom_call" else self.name
+
+    @property
     def body(self) -> Any:
         """The one block of its first region."""
         (block,) = self.raw.operation.regions[0].blocks

@@ -49,9 +49,7 @@ def _wanted(function: Any, followed: set[Any], functions: dict[str, Any], depth:
 
 
 def _of_operation(op: Operation, operands: Sequence[Any], places: Sequence[int]) -> Iterator[str]:
-    name = op.name
-    if name == "custom_call":
-        name += f":{op.attribute('call_target_name')}"
+    name = op.full_name
     if _DEFINITE.match(name):
         yield "definite"
     if name in ("gather", "scatter"):

@@ -23,16 +23,12 @@ from tenferro_ref.stablehlo.loader.regions import apply_body
 from tenferro_ref.stablehlo.loader.signature import entry_function, functions_of
 from tenferro_ref.stablehlo.loader.special import keeps
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Evaluate, Tracer
+from tenferro_ref.stablehlo.source import calls_back, distributed
 from tenferro_ref.stablehlo.writer import Body
 from tenferro_ref.tensor import Array, Tensor, listed
 
 #: The most operations that are read, calls counted as often as they are made.
 MOST_OPERATIONS = 2**20
-#: Operations that only several devices, a host or a queue give a meaning.
-_DISTRIBUTED = frozenset({
-    "after_all", "all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "create_token",
-    "infeed", "outfeed", "partition_id", "recv", "reduce_scatter", "replica_id", "send",
-})  # fmt: skip
 #: The attribute by which a module gives a loop a number.
 NUMBER = "number"
 #: The deepest nesting of calls and branches.
@@ -219,8 +215,8 @@ class _Reader:
             return self._scan(op, operands, env)
         if op.name == "map":
             return apply_body(self.tracer, op, operands)
-        if op.name in _DISTRIBUTED:
-            raise op.refusal("it is about several devices, tokens or I/O, of which a reference of one device has none")
+        if reason := calls_back(op.full_name) or distributed(op.full_name):
+            raise op.refusal(reason)
         if op.name not in ROWS:
             raise op.refusal("it has no counterpart among the engine's ops, and no composition of them is known")
         made = ROWS[op.name](self.tracer, op, *operands)

@@ -106,9 +106,7 @@ def _ops(module: Any) -> set[tuple[str, str]]:
     found: set[tuple[str, str]] = set()
 
     def visit(operation: Any) -> Any:
-        name = operation.name.removeprefix("stablehlo.")
-        if name == "custom_call":
-            name += f":{bindings.Operation(operation).attribute('call_target_name')}"
+        name = bindings.Operation(operation).full_name
         types = {str(value.type) for value in (*operation.operands, *operation.results)} or {""}
         found.update((name, element[1] if (element := _ELEMENT.search(text)) else "") for text in types)
         return bindings.mlir().WalkResult.ADVANCE

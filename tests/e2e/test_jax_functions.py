@@ -1,0 +1,57 @@
+"""Functions that strangers hand in: what cannot be run by another process, or on one device, is said and is no disagreement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tenferro_ref import checking
+from tests.libraries import module_or_skip
+
+jax = module_or_skip("jax")
+module_or_skip("jax.experimental")
+
+pytestmark = pytest.mark.once
+
+X = np.linspace(-3, 3, 12, dtype=np.float32).reshape(3, 4)
+
+
+@pytest.fixture(scope="module")
+def using() -> Iterator[checking.Checker]:
+    with checking.checker() as made:
+        yield made
+
+
+def verdicts(result: checking.CheckResult) -> dict[str, str]:
+    return {row["executor"]: row["verdict"] for row in result.rows}
+
+
+CALLS_BACK: dict[str, Callable[[Any], Any]] = {
+    "debug.print": lambda x: (jax.debug.print("hi"), x + 1)[1],
+    "pure_callback": lambda x: jax.pure_callback(lambda y: y, x, x),
+    "io_callback": lambda x: jax.experimental.io_callback(lambda y: y, x, x),
+}
+
+
+@pytest.mark.parametrize("name", CALLS_BACK)
+def test_what_calls_back_into_python_is_refused_before_anything_runs(name: str, using: checking.Checker) -> None:
+    result = using.check(CALLS_BACK[name], [X], executors="jax,interpreter", model=None)
+    assert result.ok
+    assert verdicts(result) == dict.fromkeys(("native", "jax", "interpreter"), "unsupported")
+    assert all("calls a Python function of the process that lowered" in row["reason"] for row in result.rows)
+
+
+def one_device() -> Any:
+    return jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,), devices=jax.devices()[:1])
+
+
+def test_the_interpreter_refuses_collectives_as_the_reference_does(using: checking.Checker) -> None:
+    spec = jax.sharding.PartitionSpec
+    total = jax.shard_map(lambda x: jax.lax.psum(x, "i"), mesh=one_device(), in_specs=spec("i"), out_specs=spec())
+    result = using.check(total, [X], executors="jax,interpreter", model=None)
+    assert result.ok
+    assert verdicts(result) == {"native": "unsupported", "jax": "undecided", "interpreter": "unsupported"}
+    assert "all_reduce: not supported here: it is about several devices" in result.rows[2]["reason"]
