@@ -19,7 +19,7 @@ from tenferro_ref.tensor import Array
 _LACKS = re.compile(
     r"unregistered (operation|dialect)|No registered implementation for|No FFI handler registered|[Ff]ailed to parse"
     r"|can't be translated to XLA HLO|failed to legalize operation|[Uu]nsupported|[Nn]ot implemented|NYI|UNIMPLEMENTED"
-    r"|Invalid XLA PrimitiveType"
+    r"|Invalid XLA PrimitiveType|Dialect `\w+' not found"
 )
 #: Last words of StableHLO's interpreter, which ends its process at an operation that it lacks.
 _ENDS_FOR_LACK = re.compile(

@@ -12,7 +12,7 @@ _CALLBACK = re.compile(r"custom_call:xla_(ffi_)?(partitioned_)?python_\w*callbac
 #: Operations that only several devices, a host or a queue give a meaning.
 _DISTRIBUTED = frozenset({
     "after_all", "all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "create_token",
-    "infeed", "outfeed", "partition_id", "recv", "reduce_scatter", "replica_id", "send",
+    "infeed", "outfeed", "partition_id", "recv", "reduce_scatter", "replica_id", "sdy.manual_computation", "send",
 })  # fmt: skip
 
 
@@ -36,7 +36,7 @@ class Source:
     ----------
     code
         The module as it was handed in: text, MLIR bytecode or a portable artifact. A module whose function is not called
-        `main` has a further function of that name, which calls it.
+        `main` has a further function of that name, which calls it; shardings are left out.
     arguments, results
         Types of the arguments and results of `main`.
     ops

@@ -55,3 +55,25 @@ def test_the_interpreter_refuses_collectives_as_the_reference_does(using: checki
     assert result.ok
     assert verdicts(result) == {"native": "unsupported", "jax": "undecided", "interpreter": "unsupported"}
     assert "all_reduce: not supported here: it is about several devices" in result.rows[2]["reason"]
+
+
+def placed() -> Any:
+    return jax.sharding.NamedSharding(one_device(), jax.sharding.PartitionSpec("i"))
+
+
+def argument_on_a_mesh() -> tuple[Callable[[Any], Any], Any]:
+    return lambda x: x + 1, jax.device_put(X, placed())
+
+
+SHARDED: dict[str, Callable[[], tuple[Callable[[Any], Any], Any]]] = {
+    "argument": argument_on_a_mesh,
+    "constraint": lambda: (lambda x: jax.lax.with_sharding_constraint(x + 1, placed()), X),
+    "pmap": lambda: (jax.pmap(lambda x: x + 1, devices=jax.devices()[:1]), X[:1]),
+}
+
+
+@pytest.mark.parametrize("name", SHARDED)
+def test_where_arrays_lie_makes_no_difference(name: str, using: checking.Checker) -> None:
+    function, x = SHARDED[name]()
+    result = using.check(function, [x], executors="jax,interpreter", model=None)
+    assert verdicts(result) == dict.fromkeys(("native", "jax", "interpreter"), "pass")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import FormatError, UnsupportedDType
+from tenferro_ref.errors import FormatError, UnsupportedDType, UnsupportedOp
 from tenferro_ref.ops import TensorType
 from tenferro_ref.stablehlo.loader import load, signature
 from tests.libraries import module_or_skip
@@ -20,6 +20,35 @@ def test_a_module_with_main_is_kept_as_it_is() -> None:
     source = signature(text)
     assert source.code == text
     assert source.arguments == source.results == (TensorType(DType.F32, (2, 1)),)
+
+
+SHARDED = """module {{
+  sdy.mesh @mesh = <["i"=1]>
+  func.func @main(%a: tensor<2x1xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"i"}}, {{}}]>, jax.buffer_donor = true}})
+      -> (tensor<2x1xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"i"}}, {{}}]>}}) {{
+    %0 = stablehlo.negate %a {{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{{}}, {{}}]>]>}} : tensor<2x1xf32>
+    %1 = sdy.sharding_constraint %0 <@mesh, [{{"i"}}, {{}}]> : tensor<2x1xf32>
+    {more}
+    return %1 : tensor<2x1xf32>
+  }}
+}}"""
+
+
+def test_what_says_only_where_arrays_lie_is_left_out() -> None:
+    source = signature(SHARDED.format(more=""))
+    assert isinstance(source.code, str)
+    assert ("sdy" in source.code, "buffer_donor" in source.code) == (False, True)
+    assert source.ops == {("negate", "f32"), ("func.return", "f32")}
+    assert load(source.code).program == load(SHARDED.format(more="")).program  # a constraint alone is read, too
+
+
+def test_a_part_that_each_device_runs_by_itself_keeps_its_mesh() -> None:
+    part = """%2 = sdy.manual_computation(%1) in_shardings=[<@mesh, [{"i"}, {}]>] out_shardings=[<@mesh, [{"i"}, {}]>]
+      manual_axes={"i"} (%b: tensor<2x1xf32>) { sdy.return %b : tensor<2x1xf32> } : (tensor<2x1xf32>) -> tensor<2x1xf32>"""
+    text = SHARDED.format(more=part)
+    assert signature(text).code == text
+    with pytest.raises(UnsupportedOp, match="it is about several devices"):
+        load(text)
 
 
 def test_a_function_of_another_name_is_called_by_main() -> None:

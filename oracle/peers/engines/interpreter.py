@@ -18,6 +18,7 @@ from tenferro_ref.errors import FormatError
 from tenferro_ref.isolation.engine import Engine, library, run_sets
 from tenferro_ref.isolation.wire import Message
 from tenferro_ref.stablehlo.loader import bindings
+from tenferro_ref.stablehlo.loader.signature import functions_of
 from tenferro_ref.tensor import Array, column_major
 
 #: Results of these kinds of NumPy's the bindings hand over as they are; of others their bits.
@@ -57,7 +58,7 @@ def open(settings: Message) -> Engine:
             return module
 
         def execute(module: Any, inputs: list[Array]) -> list[Array]:
-            (main,) = (f for f in module.body.operations if f.name.value == "main")
+            main = functions_of(module)["main"]
             pairs = zip(inputs, main.type.inputs, strict=True)
             arguments = [ir.DenseElementsAttr.get(_bytes(x), type=type_) for x, type_ in pairs]
             values = iter(stablehlo.eval_module(module, arguments))
@@ -120,7 +121,7 @@ def _make_readable(module: Any, dtypes: list[DType]) -> None:
     ir = bindings.mlir()
     from jaxlib.mlir.dialects import func, stablehlo
 
-    (main,) = (f for f in module.body.operations if f.name.value == "main")
+    main = functions_of(module)["main"]
     flat = not any("tuple<" in str(t) for t in main.type.results)
     if flat and not any(d.is_complex or _bits(d) for d in dtypes):
         return

@@ -79,7 +79,7 @@ def _(b: Tracer, op: Operation, x: Value) -> Value:
     return (composed.real(x) if to is DType.Bool else x).astype(to)
 
 
-@ROWS.row("optimization_barrier")
+@ROWS.row("optimization_barrier", "sdy.sharding_constraint")
 def _(b: Tracer, op: Operation, *operands: Value) -> Sequence[Value]:
     return operands
 

@@ -14,6 +14,8 @@ from tenferro_ref.stablehlo.loader import bindings
 from tenferro_ref.stablehlo.loader.demands import demands
 from tenferro_ref.stablehlo.source import Source
 
+#: What says only where arrays lie: results are the same without it.
+_PLACING = ("sdy.mesh", "sdy.sharding_constraint")
 _ELEMENT = re.compile(r"tensor<(?:[\d?]+x)*(complex<\w+>|\w+)")
 
 
@@ -31,6 +33,7 @@ def signature(source: str | bytes, where: str = "StableHLO", entry: str = "main"
     """
     module = bindings.parse(source, where)
     with bindings.reading(where):
+        placed = _leave_out_shardings(module)
         function = entry_function(module, where, entry)
         _check_calls(functions_of(module), where)
         arguments = tuple(_types(function.type.inputs, "argument"))
@@ -41,7 +44,38 @@ def signature(source: str | bytes, where: str = "StableHLO", entry: str = "main"
             code = code.decode("utf-8")
         if function.name.value != "main":
             code = _with_main(module, function)
+        elif placed:
+            code = str(module)
     return Source(code, arguments, results, ops, wanted, where)
+
+
+def _leave_out_shardings(module: Any) -> bool:
+    """Take out in place what says where arrays lie; whether there was anything. Parts that each device runs by itself stay, with all that they need."""
+    ir = bindings.mlir()
+    found, others = [], []
+
+    def visit(operation: Any) -> Any:
+        (found if operation.name.startswith("sdy.") else others).append(operation)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    if not found or any(operation.name not in _PLACING for operation in found):
+        return False
+    for operation in others:
+        attributes = operation.attributes
+        for name in ("sdy.sharding", "sdy.sharding_rule"):
+            if name in attributes:
+                del attributes[name]
+        for name in ("arg_attrs", "res_attrs"):
+            if name in attributes:
+                kept = [{a.name: a.attr for a in each if a.name != "sdy.sharding"} for each in attributes[name]]
+                with operation.location:
+                    attributes[name] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in kept])
+    for operation in found:
+        if len(operation.results):
+            operation.results[0].replace_all_uses_with(operation.operands[0])
+        operation.erase()
+    return True
 
 
 def functions_of(module: Any) -> dict[str, Any]:
