@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +129,7 @@ def named_function_subject(name: str, inputs: Inputs, reader: Reader) -> Subject
 def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader: Reader, name: str = "") -> Subject:
     """A JAX function with the arrays to call it with, as the module that JAX makes of it.
 
-    The arrays are what JAX takes them for: of 32 bits where they have 64, unless `jax_enable_x64` is set.
+    The arrays are what JAX takes them for: of 32 bits where they have 64, unless `jax_enable_x64` is set; of typed keys their data.
 
     Raises
     ------
@@ -145,15 +144,15 @@ def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader
         raise MissingDependency.of_extra("jax", "jax", "it runs the function") from None
     lowered = jax.jit(function, keep_unused=True).lower(*arrays)
     taken = zip(jax.tree.leaves(tuple(arrays)), jax.tree.leaves(lowered.args_info), strict=True)
-    leaves = [np.asarray(leaf).astype(info.dtype, copy=False) for leaf, info in taken]
-    return given_subject(reader.source(lowered.as_text(), name or _name_of(function)), leaves, reader)
-
-
-def _name_of(function: Callable[..., Any]) -> str:
-    """A function's name, of a `partial` that of what it calls; of another object that can be called its class's."""
-    while isinstance(function, partial):
-        function = function.func
-    return getattr(function, "__name__", type(function).__name__)
+    leaves = [
+        np.asarray(jax.random.key_data(leaf))
+        if jax.dtypes.issubdtype(info.dtype, jax.dtypes.prng_key)
+        else np.asarray(leaf).astype(info.dtype, copy=False)
+        for leaf, info in taken
+    ]
+    return given_subject(
+        reader.source(lowered.as_text(), name or getattr(function, "__name__", "function")), leaves, reader
+    )
 
 
 def given_subject(source: Source, arguments: Sequence[Array], reader: Reader, most: int = MOST_OPERATIONS) -> Subject:

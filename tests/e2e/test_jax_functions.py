@@ -77,3 +77,14 @@ def test_where_arrays_lie_makes_no_difference(name: str, using: checking.Checker
     function, x = SHARDED[name]()
     result = using.check(function, [x], executors="jax,interpreter", model=None)
     assert verdicts(result) == dict.fromkeys(("native", "jax", "interpreter"), "pass")
+
+
+def test_typed_keys_are_passed_as_their_data(using: checking.Checker) -> None:
+    keys = jax.random.split(jax.random.key(0), 3)
+    result = using.check(
+        lambda k, x: x + jax.random.uniform(k["a"][1], (3, 4)),
+        [{"a": keys}, X],
+        executors="jax,interpreter",
+        model=None,
+    )
+    assert verdicts(result) == dict.fromkeys(("native", "jax", "interpreter"), "pass")
