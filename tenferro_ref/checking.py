@@ -92,13 +92,12 @@ def check(
     executors
         Names as of `tenferro-ref check --executors`, in a list or separated by commas; `native` is always among them.
     model
-        Arithmetic model that executors other than `native` are held to, instead of their own: `cuda`, `ieee`, `interpreter`,
-        `iree`, `numpy` or `xla`. With `ieee` one that flushes, contracts or rewrites is wrong.
+        Arithmetic model that executors other than `native` are held to, instead of their own.
 
     Raises
     ------
     UsageError, EnvironmentFault
-        There is no such executor or model, or the executor does not work here.
+        There is no such executor, or it does not work here; JAX cannot trace the function for these inputs.
     TenferroError
         The inputs do not fit the program, or the signature of the module that JAX makes of the function cannot be passed arrays.
 
@@ -119,6 +118,7 @@ def assert_parity(
     executors: str | Sequence[str] = "all",
     model: str | None = None,
     using: Checker | None = None,
+    **keywords: Any,
 ) -> CheckResult:
     """Check, and raise if an executor is wrong, or if nothing was compared.
 
@@ -128,13 +128,22 @@ def assert_parity(
         As for `check`.
     using
         A checker that keeps worker processes between calls; the pytest fixture `assert_parity` brings its own.
+    keywords
+        None: a function's own are bound beforehand.
 
     Raises
     ------
+    UsageError
+        Keywords, or as for `check`.
     AssertionError
         With the table of verdicts.
     """
     __tracebackhide__ = True  # pytest shows the caller's line, and the table
+    if keywords:
+        from tenferro_ref.errors import UsageError
+
+        detail = f"assert_parity has no keyword {', '.join(keywords)}; bind a function's own beforehand: functools.partial(function, axis=0)"
+        raise UsageError(detail=detail)
     if using is None:
         with checker() as made:
             return assert_parity(function, *inputs, executors=executors, model=model, using=made)

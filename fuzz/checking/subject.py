@@ -30,6 +30,7 @@ from tenferro_ref.stablehlo import Source
 from tenferro_ref.stablehlo.loader import MOST_OPERATIONS
 from tenferro_ref.tensor import Array, column_major, load_npz, same_bits, type_of
 
+_CLOSE_OVER = "inputs are arrays; bind what is static or a keyword beforehand: functools.partial(function, axis=0)"
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
@@ -135,6 +136,8 @@ def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader
     ------
     MissingDependency
         There is no JAX.
+    UsageError
+        JAX cannot trace the function for these arrays; the error that it raised is the cause.
     TenferroError
         As `module_subject`.
     """
@@ -142,7 +145,17 @@ def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader
         import jax
     except ImportError:
         raise MissingDependency.of_extra("jax", "jax", "it runs the function") from None
-    lowered = jax.jit(function, keep_unused=True).lower(*arrays)
+    name = name or getattr(function, "__name__", "function")
+    try:
+        lowered = jax.jit(function, keep_unused=True).lower(*arrays)
+    except (
+        IndexError,
+        TypeError,
+        ValueError,
+    ) as error:  # what JAX raises, and of Python what a call that does not fit raises
+        words = (str(error).splitlines() or [""])[0]
+        detail = f"{name}: JAX cannot trace it for these inputs: {type(error).__name__}: {words}; {_CLOSE_OVER}"
+        raise UsageError(detail=detail) from error
     taken = zip(jax.tree.leaves(tuple(arrays)), jax.tree.leaves(lowered.args_info), strict=True)
     leaves = [
         np.asarray(jax.random.key_data(leaf))
@@ -150,9 +163,7 @@ def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader
         else np.asarray(leaf).astype(info.dtype, copy=False)
         for leaf, info in taken
     ]
-    return given_subject(
-        reader.source(lowered.as_text(), name or getattr(function, "__name__", "function")), leaves, reader
-    )
+    return given_subject(reader.source(lowered.as_text(), name), leaves, reader)
 
 
 def given_subject(source: Source, arguments: Sequence[Array], reader: Reader, most: int = MOST_OPERATIONS) -> Subject:

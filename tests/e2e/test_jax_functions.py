@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from tenferro_ref import checking
+from tenferro_ref.errors import UsageError
 from tests.libraries import module_or_skip
 
 jax = module_or_skip("jax")
@@ -88,3 +90,30 @@ def test_typed_keys_are_passed_as_their_data(using: checking.Checker) -> None:
         model=None,
     )
     assert verdicts(result) == dict.fromkeys(("native", "jax", "interpreter"), "pass")
+
+
+UNTRACED: dict[str, tuple[Callable[..., Any], list[Any]]] = {
+    "a static argument": (jax.jit(lambda x, n: x**n, static_argnums=1), [X, 3]),
+    "too few arguments": (lambda x, y: x + y, [X]),
+    "a text": (lambda x, kind: x, [X, "tanh"]),
+    "a branch on a value": (lambda x: x if x.sum() > 0 else -x, [X]),
+    "a mask": (lambda x: x[x > 0], [X]),
+    "shapes": (lambda x: x @ x, [X]),
+    "a sum over a static axis": (lambda x, axis: x.sum(axis), [X, 1]),
+}
+
+
+@pytest.mark.parametrize("name", UNTRACED)
+def test_what_jax_cannot_trace_is_a_typed_error_with_a_way_out(name: str, using: checking.Checker) -> None:
+    function, inputs = UNTRACED[name]
+    with pytest.raises(UsageError, match=r"JAX cannot trace it for these inputs: .*functools\.partial") as caught:
+        using.check(function, inputs, executors="jax", model=None)
+    assert caught.value.__cause__ is not None
+    assert "\n" not in str(caught.value)
+
+
+def test_keywords_of_a_function_are_refused_with_a_way_out(using: checking.Checker) -> None:
+    with pytest.raises(UsageError, match=r"has no keyword axis; .*functools\.partial"):
+        checking.assert_parity(jax.nn.softmax, X, axis=0, executors="jax", using=using)
+    bound = functools.partial(jax.nn.softmax, axis=0)
+    assert checking.assert_parity(bound, X, executors="jax", using=using).compared == ("jax",)
