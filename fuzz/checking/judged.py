@@ -189,7 +189,9 @@ def _read(executor: Executor, reference: Reference, evidence: Evidence | None, m
     if answer.comparison.forgiven and isinstance(result, Execution):
         beyond = _beyond(reference.case, result, model or executor.model)
     bits = not own and reference.case.refusal is None and executor.bit_exact(reference.case)
-    compared = answer.comparison.elements and (answer.comparison.decided or answer.comparison.outside)
+    compared = answer.comparison.decided or answer.comparison.outside
+    if isinstance(result, Execution) and answer.verdict is Verdict.PASS and not answer.comparison.elements:
+        compared = len(result.outputs)  # of results without elements the dtypes and shapes are all there is to compare
     return Judged(answer, "none" if not compared else "bits" if bits else "proved", beyond)
 
 
@@ -214,7 +216,8 @@ def _unread(subject: Subject, executors: Sequence[Executor], pool: Pool) -> Iter
             yield Judged(failed(executor.name, subject.unread))
         elif evidence is not None:
             answer = judge_by_evidence(executor, evidence)
-            yield Judged(answer, "interpreter" if answer.comparison.elements else "none")
+            alike = answer.verdict is Verdict.PASS and evidence.source.results
+            yield Judged(answer, "interpreter" if answer.comparison.elements or alike else "none")
 
 
 def _as_written(executor: Executor, case: Case, given: Answer, model: str | None) -> Answer:

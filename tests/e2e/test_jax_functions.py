@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 
 from tenferro_ref import checking
-from tenferro_ref.errors import UsageError
+from tenferro_ref.errors import Internal, UsageError
 from tests.libraries import module_or_skip
 
 jax = module_or_skip("jax")
@@ -117,3 +118,18 @@ def test_keywords_of_a_function_are_refused_with_a_way_out(using: checking.Check
         checking.assert_parity(jax.nn.softmax, X, axis=0, executors="jax", using=using)
     bound = functools.partial(jax.nn.softmax, axis=0)
     assert checking.assert_parity(bound, X, executors="jax", using=using).compared == ("jax",)
+
+
+def test_results_without_elements_are_compared_by_dtype_and_shape(using: checking.Checker) -> None:
+    nothing = np.zeros((0, 3), np.float32)
+    done = checking.assert_parity(lambda x: x + 1, nothing, executors="jax,interpreter", using=using)
+    assert done.compared == ("jax", "interpreter")
+    with pytest.raises(AssertionError, match="no executor but native gave a result that could be compared"):
+        checking.assert_parity(lambda x: (), X, executors="jax", using=using)  # no results at all
+
+
+def test_results_without_elements_are_compared_with_those_of_the_interpreter(using: checking.Checker) -> None:
+    with mock.patch("fuzz.checking.judged.Reference.execution", Internal(detail="a kernel is missing")):
+        done = using.check(lambda x: x + 1, [np.zeros((0, 3), np.float32)], executors="jax", model=None)
+    assert [row["evidence"] for row in done.rows] == ["none", "interpreter"]
+    assert done.compared == ("jax",)
