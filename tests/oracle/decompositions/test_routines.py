@@ -58,6 +58,7 @@ FUNCTIONS = {
     "complete QR": (lambda a: jnp.linalg.qr(a, mode="complete"), TALL),
     "SVD": (lambda a: jnp.linalg.svd(a, full_matrices=False), TALL), "full SVD": (jnp.linalg.svd, TALL),
     "singular values": (lambda a: jnp.linalg.svd(a, compute_uv=False), TALL),
+    "rank": (jnp.linalg.matrix_rank, TALL), "rank, wide": (jnp.linalg.matrix_rank, TALL.swapaxes(1, 2)),
     "eigh": (jnp.linalg.eigh, SQUARE), "eigh, complex": (jnp.linalg.eigh, COMPLEX),
     "eigh, upper": (lambda a: lax.linalg.eigh(a, lower=False), SQUARE),
     "eig": (jnp.linalg.eig, SQUARE), "eig, complex": (jnp.linalg.eig, COMPLEX),
