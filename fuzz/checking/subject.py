@@ -148,21 +148,18 @@ def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader
     name = name or getattr(function, "__name__", "function")
     try:
         lowered = jax.jit(function, keep_unused=True).lower(*arrays)
-    except (
-        IndexError,
-        TypeError,
-        ValueError,
-    ) as error:  # what JAX raises, and of Python what a call that does not fit raises
+        taken = zip(jax.tree.leaves(tuple(arrays)), jax.tree.leaves(lowered.args_info), strict=True)
+        leaves = [
+            np.asarray(jax.random.key_data(leaf))
+            if jax.dtypes.issubdtype(info.dtype, jax.dtypes.prng_key)
+            else np.asarray(leaf).astype(info.dtype, copy=False)
+            for leaf, info in taken
+        ]
+    # what JAX raises for functions that it cannot trace, and for what is no array, one that is deleted, a number beyond its dtype
+    except (IndexError, OverflowError, RuntimeError, TypeError, ValueError) as error:
         words = (str(error).splitlines() or [""])[0]
         detail = f"{name}: JAX cannot trace it for these inputs: {type(error).__name__}: {words}; {_CLOSE_OVER}"
         raise UsageError(detail=detail) from error
-    taken = zip(jax.tree.leaves(tuple(arrays)), jax.tree.leaves(lowered.args_info), strict=True)
-    leaves = [
-        np.asarray(jax.random.key_data(leaf))
-        if jax.dtypes.issubdtype(info.dtype, jax.dtypes.prng_key)
-        else np.asarray(leaf).astype(info.dtype, copy=False)
-        for leaf, info in taken
-    ]
     return given_subject(reader.source(lowered.as_text(), name), leaves, reader)
 
 

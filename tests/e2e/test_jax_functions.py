@@ -100,6 +100,8 @@ UNTRACED: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "a branch on a value": (lambda x: x if x.sum() > 0 else -x, [X]),
     "a mask": (lambda x: x[x > 0], [X]),
     "shapes": (lambda x: x @ x, [X]),
+    "no values": (lambda x: x, [jax.ShapeDtypeStruct((3,), np.float32)]),
+    "a number beyond its dtype": (lambda x: x, [2**40]),
     "a sum over a static axis": (lambda x, axis: x.sum(axis), [X, 1]),
 }
 

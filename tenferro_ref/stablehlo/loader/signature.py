@@ -52,7 +52,8 @@ def signature(source: str | bytes, where: str = "StableHLO", entry: str = "main"
 def _leave_out_shardings(module: Any) -> bool:
     """Take out in place what says where arrays lie; whether there was anything. Parts that each device runs by itself stay, with all that they need."""
     ir = bindings.mlir()
-    found, others = [], []
+    found: list[Any] = []
+    others: list[Any] = []
 
     def visit(operation: Any) -> Any:
         (found if operation.name.startswith("sdy.") else others).append(operation)
@@ -128,7 +129,10 @@ def _types(types: Any, what: str) -> list[TensorType]:
     for i, type_ in enumerate(types):
         found = re.fullmatch(r"tuple<(.*)>", str(type_))
         if found is None or "tuple<" in found[1] or what == "argument":
-            flat.append(bindings.tensor_type(type_, f"{what} {i}"))
+            place = f"{what} {i}"
+            if str(type_) == "!stablehlo.token":  # of jax.debug.print(ordered=True), for one
+                place += ": it puts calls of Python functions, or queues, in order, which no other process has"
+            flat.append(bindings.tensor_type(type_, place))
         else:
             elements = re.findall(r"tensor<[^<>]*(?:<[^<>]*>[^<>]*)?>", found[1])
             flat += [bindings.tensor_type(element, f"{what} {i}") for element in elements]
