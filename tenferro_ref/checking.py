@@ -97,7 +97,7 @@ def check(
     Raises
     ------
     UsageError, EnvironmentFault
-        There is no such executor, or it does not work here; JAX cannot trace the function for these inputs.
+        There is no such executor or model, or it does not work here; JAX cannot trace the function for these inputs.
     TenferroError
         The inputs do not fit the program, or the signature of the module that JAX makes of the function cannot be passed arrays.
 
