@@ -92,12 +92,13 @@ def check(
     executors
         Names as of `tenferro-ref check --executors`, in a list or separated by commas; `native` is always among them.
     model
-        Arithmetic model that executors other than `native` are held to, instead of their own.
+        Arithmetic model that executors other than `native` are held to, instead of their own: `cuda`, `ieee`, `interpreter`,
+        `iree`, `numpy` or `xla`. With `ieee` one that flushes, contracts or rewrites is wrong.
 
     Raises
     ------
     UsageError, EnvironmentFault
-        There is no such executor or model, or it does not work here; JAX cannot trace the function for these inputs.
+        There is no such executor or model, or the executor does not work here; JAX cannot trace the function for these inputs.
     TenferroError
         The inputs do not fit the program, or the signature of the module that JAX makes of the function cannot be passed arrays.
 

@@ -96,9 +96,9 @@ class Checker:
         """As `tenferro_ref.check`, which see."""
         if isinstance(inputs, str) or not isinstance(inputs, Sequence):
             raise UsageError(detail=f"{type(inputs).__name__} where a list of inputs is needed")
-        if model is not None and model not in MODELS:
-            known = ", ".join(MODELS)
-            raise UsageError(detail=f"unknown model {model!r}; known: {known}{did_you_mean(str(model), MODELS)}")
+        if model not in (None, *MODELS):
+            hint = did_you_mean(str(model), MODELS)
+            raise UsageError(detail=f"unknown model {model!r}; known: {', '.join(sorted(MODELS))}{hint}")
         names = split(executors) if isinstance(executors, str) else _names(executors)
         selection = self._pool.select(names, others=OTHERS)
         if isinstance(what, Program):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,7 @@ def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader
         import jax
     except ImportError:
         raise MissingDependency.of_extra("jax", "jax", "it runs the function") from None
-    name = name or getattr(function, "__name__", "function")
+    name = name or _name_of(function)
     try:
         lowered = jax.jit(function, keep_unused=True).lower(*arrays)
         taken = zip(jax.tree.leaves(tuple(arrays)), jax.tree.leaves(lowered.args_info), strict=True)
@@ -161,6 +162,13 @@ def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader
         detail = f"{name}: JAX cannot trace it for these inputs: {type(error).__name__}: {words}; {_CLOSE_OVER}"
         raise UsageError(detail=detail) from error
     return given_subject(reader.source(lowered.as_text(), name), leaves, reader)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    """A function's name, of a `partial` that of what it calls; of another object that can be called its class's."""
+    while isinstance(function, partial):
+        function = function.func
+    return getattr(function, "__name__", type(function).__name__)
 
 
 def given_subject(source: Source, arguments: Sequence[Array], reader: Reader, most: int = MOST_OPERATIONS) -> Subject:

@@ -127,3 +127,34 @@ def test_a_token_is_refused_with_what_it_is_for() -> None:
     text = "func.func @main(%a: !stablehlo.token) -> !stablehlo.token { return %a : !stablehlo.token }"
     with pytest.raises(UnsupportedDType, match="as argument 0: it puts calls of Python functions, or queues, in order"):
         signature(text)
+
+
+CALLS = """func.func @main(%a: tensor<f32>) -> tensor<f32> {{
+  %0 = func.call @{callee}(%a) : (tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}}
+func.func private @turn(%a: tensor<f32>) -> tensor<f32> {{
+  %0 = func.call @{back}(%a) : (tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}}
+func.func private @elsewhere(tensor<f32>) -> tensor<f32>
+func.func private @same(%a: tensor<f32>) -> tensor<f32> {{
+  return %a : tensor<f32>
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("callee", "back", "words"),
+    [
+        ("main", "same", "@main calls @main: a function may not call itself"),
+        ("turn", "main", "@main calls @turn calls @main: a function may not call itself"),
+        ("elsewhere", "same", "function @elsewhere is called and has no body"),
+    ],
+)
+def test_calls_that_no_executor_can_follow_are_refused(callee: str, back: str, words: str) -> None:
+    with pytest.raises(FormatError, match=words):
+        signature(CALLS.format(callee=callee, back=back), "m")
+
+
+def test_functions_may_be_called_more_than_once() -> None:
+    assert signature(CALLS.format(callee="turn", back="same"), "m").results
