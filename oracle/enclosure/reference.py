@@ -49,7 +49,7 @@ def _monotone(function: str, dtype: DType, by: Interval | None = None) -> Array:
     if by is None:
         return np.asarray(function == "not")
     masks = [by.lo == mask for mask in (0, -1, *dtype.limits) if function in _MASKING]
-    return np.asarray(by.lo == by.hi) & reduce(np.logical_or, masks, np.asarray(function.startswith("shift_right")))
+    return np.asarray((by.lo == by.hi) & reduce(np.logical_or, masks, np.asarray(function.startswith("shift_right"))))
 
 
 def _on_bits(function: str, dtype: DType, x: int, y: int = 0) -> int:
