@@ -12,7 +12,7 @@ from tenferro_ref.errors import PjrtCall, TenferroError, UnsupportedOp, WorkerDi
 from tenferro_ref.isolation import wire
 from tenferro_ref.ops import TensorType
 from tenferro_ref.stablehlo import Source
-from tenferro_ref.stablehlo.source import calls_back
+from tenferro_ref.stablehlo.source import needs_host
 from tenferro_ref.tensor import Array
 
 #: With these words compilers say that they do not know an operation, a dialect, or the target of a custom call.
@@ -28,22 +28,22 @@ _ENDS_FOR_LACK = re.compile(
 _LACKING_CODES = ("UNIMPLEMENTED", "NOT_FOUND")
 
 
-def refuse_callbacks(source: Source) -> None:
-    """Refuse a module that calls back, before it is compiled: a worker of JAX would follow a pointer that is not its own.
+def refuse_host_calls(source: Source) -> None:
+    """Refuse a module that needs a host, before it is compiled: JAX would follow a pointer of another process, XLA wait for ever.
 
     Raises
     ------
     UnsupportedOp
-        The custom call.
+        The operation.
     """
     for name, _ in sorted(source.ops):
-        if reason := calls_back(name):
+        if reason := needs_host(name):
             raise UnsupportedOp(op=name, reason=reason)
 
 
 def message(source: Source, options: Options, input_sets: Sequence[Sequence[Array]]) -> wire.Message:
-    """The request that runs `main` of a module; the arrays are its arguments. Errors as `refuse_callbacks`."""
-    refuse_callbacks(source)
+    """The request that runs `main` of a module; the arrays are its arguments. Errors as `refuse_host_calls`."""
+    refuse_host_calls(source)
     return {
         "code": source.code,
         "options": options,

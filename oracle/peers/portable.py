@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from oracle.peers.given import refuse_callbacks
+from oracle.peers.given import refuse_host_calls
 from oracle.peers.modules import ModuleExecutor
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
@@ -54,7 +54,7 @@ class InterpreterExecutor(ModuleExecutor):
 
     def check_source(self, source: Source) -> None:
         """Refuse what the interpreter aborts on: collectives, custom calls, decompositions, random bits, transforms of complex<f32>."""
-        refuse_callbacks(source)
+        refuse_host_calls(source)
         for name, element in sorted(source.ops):
             if reason := distributed(name):
                 raise UnsupportedOp(op=name, reason=reason)

@@ -40,7 +40,7 @@ class RunHloModuleExecutor(Executor):
         return self._run(module_text(case), case.inputs)
 
     def run_source(self, source: Source, inputs: Sequence[Array]) -> Execution:
-        given.refuse_callbacks(source)
+        given.refuse_host_calls(source)
         try:
             return self._run(source.code, inputs)
         except TenferroError as error:

@@ -16,10 +16,11 @@ _DISTRIBUTED = frozenset({
 })  # fmt: skip
 
 
-def calls_back(name: str) -> str:
-    """Why no process but that which lowered the module can run an operation of `Source.ops`; "" for all others."""
-    reason = "it calls a Python function of the process that lowered the module, which no other process has"
-    return reason if _CALLBACK.fullmatch(name) else ""
+def needs_host(name: str) -> str:
+    """Why no other process can run an operation of `Source.ops` than the host that it speaks to; "" for all others."""
+    if _CALLBACK.fullmatch(name):
+        return "it calls a Python function of the process that lowered the module, which no other process has"
+    return "it waits for a host that takes part, and none does" if name in ("infeed", "outfeed", "recv", "send") else ""
 
 
 def distributed(name: str) -> str:

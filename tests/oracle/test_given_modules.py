@@ -235,6 +235,18 @@ def test_equal_elements_change_places_no_oftener_than_the_comparison_asks(pool: 
     assert of.lo.tolist() == of.hi.tolist() == [1, 1, 1, 2, 3]
 
 
+INFEED = """func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %t = stablehlo.create_token : !stablehlo.token
+  %0:2 = "stablehlo.infeed"(%t) {infeed_config = ""} : (!stablehlo.token) -> (tensor<2xf32>, !stablehlo.token)
+  return %0#0 : tensor<2xf32>
+}"""
+
+
+def test_what_waits_for_a_host_is_refused_before_it_runs(executor: Executor, pool: Pool) -> None:
+    with pytest.raises(UnsupportedOp, match="infeed: not supported here: it waits for a host"):
+        executor.run_source(pool.reader.source(INFEED, "m"), [np.ones(2, np.float32)])
+
+
 TWO_SCATTERED = """func.func @main(%x: tensor<2xi32>, %at: tensor<1x1xi32>, %u: tensor<1xi32>) -> (tensor<2xi32>, tensor<2xi32>) {
   %0:2 = "stablehlo.scatter"(%x, %x, %at, %u, %u) <{scatter_dimension_numbers = #stablehlo.scatter<
       inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({

@@ -23,7 +23,7 @@ from tenferro_ref.stablehlo.loader.regions import apply_body
 from tenferro_ref.stablehlo.loader.signature import entry_function, functions_of
 from tenferro_ref.stablehlo.loader.special import keeps
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Evaluate, Tracer
-from tenferro_ref.stablehlo.source import calls_back, distributed
+from tenferro_ref.stablehlo.source import distributed, needs_host
 from tenferro_ref.stablehlo.writer import Body
 from tenferro_ref.tensor import Array, Tensor, listed
 
@@ -215,7 +215,7 @@ class _Reader:
             return self._scan(op, operands, env)
         if op.name == "map":
             return apply_body(self.tracer, op, operands)
-        if reason := calls_back(op.full_name) or distributed(op.full_name):
+        if reason := needs_host(op.full_name) or distributed(op.full_name):
             raise op.refusal(reason)
         if op.name not in ROWS:
             raise op.refusal("it has no counterpart among the engine's ops, and no composition of them is known")
