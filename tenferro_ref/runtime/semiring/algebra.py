@@ -136,5 +136,5 @@ _ALGEBRAS = (
     Algebra("max-times", _Extremum(1), _multiply, 0, 1, FLOAT, False),
     Algebra("boolean", _Or(), _multiply, 0, 1, frozenset({DType.Bool}), True),
 )
-#: The algebras by name.
+#: The algebras by name. The elements of max-times are not negative: its zero is no identity of others, which nothing refuses.
 ALGEBRAS = {algebra.name: algebra for algebra in _ALGEBRAS}

@@ -170,7 +170,7 @@ class SemiringSession(NumpySession):
 
 
 class SemiringBackend(NumpyBackend):
-    """Backend of an algebra, for `GraphExecutor`.
+    """Backend of an algebra, for `GraphExecutor`; of those in `ALGEBRAS` it is `SemiringBackend.of("max-plus")`.
 
     Parameters
     ----------
