@@ -317,7 +317,7 @@ class UnsupportedDType(LoweringError):
 
     dtype: str
     context: str
-    template: ClassVar[str] = "dtype {dtype} is not supported as {context}"
+    template: ClassVar[str] = "type {dtype} is not supported as {context}"
 
 
 @dataclass(eq=False)
@@ -331,13 +331,19 @@ class UnsupportedOp(LoweringError):
 
 @dataclass(eq=False)
 class NonStaticShape(LoweringError):
-    """A lowering needs an extent that is only bounded, or unknown."""
+    """A lowering needs an extent that is only bounded, or unknown.
+
+    `output_index` is None where `op` is the label of an argument or result.
+    """
 
     op: str
-    output_index: int
+    output_index: int | None
     axis: int
     extent: str
-    template: ClassVar[str] = "{op}: axis {axis} of output {output_index} is {extent}, not an exact static extent"
+
+    def text(self) -> str:
+        of = "" if self.output_index is None else f" of output {self.output_index}"
+        return f"{self.op}: axis {self.axis}{of} is {self.extent}, not an exact static extent"
 
 
 @dataclass(eq=False)

@@ -188,7 +188,7 @@ class TestShowAndEmit:
         (tmp_path / "p.json").write_text(dumps(b.build(x + x)))
         assert tenferro_ref("emit", tmp_path / "p.json").status == 0
         run = tenferro_ref("emit", "--phase1-only", tmp_path / "p.json")
-        assert (run.status, run.err) == (2, "error: dtype I32 is not supported as program input\n")
+        assert (run.status, run.err) == (2, "error: type I32 is not supported as program input\n")
 
 
 MODULE = "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n  return %a : tensor<4xf32>\n}\n"

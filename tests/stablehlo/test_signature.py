@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import FormatError, UnsupportedDType, UnsupportedOp
+from tenferro_ref.errors import FormatError, LoweringError, UnsupportedDType, UnsupportedOp
 from tenferro_ref.ops import TensorType
 from tenferro_ref.stablehlo.loader import load, signature
 from tests.libraries import module_or_skip
@@ -85,9 +85,20 @@ def test_elements_of_a_tuple_are_results_of_their_own() -> None:
     assert signature(text).results == (TensorType(DType.F32, (2,)), TensorType(DType.Bool, ()))
 
 
-def test_dynamic_extents_are_refused() -> None:
-    with pytest.raises(UnsupportedDType):
-        signature("func.func @main(%a: tensor<?xf32>) -> tensor<?xf32> { return %a : tensor<?xf32> }")
+REFUSED = {
+    "tensor<2x?xf32>": "NonStaticShape: m:1:1: argument 0: axis 1 is dynamic (2x?xf32), not an exact static extent",
+    "tensor<*xf32>": "UnsupportedDType: m:1:1: type tensor<*xf32> is not supported as argument 0",
+    "memref<2xf32>": "UnsupportedDType: m:1:1: type memref<2xf32> is not supported as argument 0",
+    "tuple<tensor<2xf32>>": "UnsupportedDType: m:1:1: type tuple<tensor<2xf32>> is not supported as argument 0",
+    "tensor<2xi128>": "UnsupportedDType: m:1:1: type i128 is not supported as argument 0",
+}
+
+
+@pytest.mark.parametrize("type_", REFUSED)
+def test_what_cannot_be_passed_as_an_array_is_named_with_its_place(type_: str) -> None:
+    with pytest.raises(LoweringError) as caught:
+        signature(f"func.func @main(%a: {type_}) -> {type_} {{ return %a : {type_} }}", "m")
+    assert f"{caught.value.kind}: {caught.value}" == REFUSED[type_]
 
 
 def test_operations_are_listed_with_their_element_types() -> None:

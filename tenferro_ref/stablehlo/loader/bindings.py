@@ -17,7 +17,14 @@ from typing import Any
 import numpy as np
 
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import FormatError, MissingDependency, TenferroError, UnsupportedDType, UnsupportedOp
+from tenferro_ref.errors import (
+    FormatError,
+    MissingDependency,
+    NonStaticShape,
+    TenferroError,
+    UnsupportedDType,
+    UnsupportedOp,
+)
 from tenferro_ref.ops import TensorType
 from tenferro_ref.tensor import Array
 
@@ -205,20 +212,36 @@ def position(location: Any, where: str) -> str:
     return f"{where if found[1] == '-' else found[1]}:{found[2]}:{found[3]}"
 
 
+@contextmanager
+def located(op: Any, where: str) -> Iterator[None]:
+    """Errors of the block that know no place get that of the operation."""
+    try:
+        yield
+    except TenferroError as error:
+        error.place = error.place or position(op.location, where)
+        raise
+
+
 def tensor_type(type_: Any, what: str) -> TensorType:
     """The static tensor type that `type_` is.
 
     Raises
     ------
     UnsupportedDType
-        An element type that the engine does not have, a dynamic extent, or no tensor at all.
+        An element type that the engine does not have, or no tensor of a rank at all.
+    NonStaticShape
+        A dynamic extent.
     """
     text = str(type_)
-    found = re.fullmatch(r"tensor<((?:\d+x)*)(.*)>", text)
-    if found is None or found[2] not in _DTYPES:
-        element = found[2] if found else text
-        raise UnsupportedDType(dtype=element, context=what)
-    return TensorType(_DTYPES[found[2]], tuple(int(extent) for extent in found[1].split("x")[:-1]))
+    found = re.fullmatch(r"tensor<((?:[\d?]+x)*)([^*].*)>", text)
+    if found is None:
+        raise UnsupportedDType(dtype=text, context=what)
+    extents = found[1].split("x")[:-1]
+    if "?" in extents:
+        raise NonStaticShape(op=what, output_index=None, axis=extents.index("?"), extent=f"dynamic ({text[7:-1]})")
+    if found[2] not in _DTYPES:
+        raise UnsupportedDType(dtype=found[2], context=what)
+    return TensorType(_DTYPES[found[2]], tuple(map(int, extents)))
 
 
 class Operation:

@@ -12,12 +12,12 @@ from typing import Any
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import DTypeMismatch, Internal, RankMismatch, ShapeMismatch, TenferroError, UnsupportedDType
+from tenferro_ref.errors import DTypeMismatch, Internal, RankMismatch, ShapeMismatch
 from tenferro_ref.ops import CompareDir, TensorType
 from tenferro_ref.program import GraphProgram, LoweringView, Value
 from tenferro_ref.stablehlo.emit import lower_into
 from tenferro_ref.stablehlo.loader import compound, indexing, linalg, reductions, rng, rows, sorting, windows  # noqa: F401 - their rows
-from tenferro_ref.stablehlo.loader.bindings import Operation, legalize, parse, position, reading, tensor_type
+from tenferro_ref.stablehlo.loader.bindings import Operation, legalize, located, parse, reading, tensor_type
 from tenferro_ref.stablehlo.loader.composed import select, spread, static
 from tenferro_ref.stablehlo.loader.regions import apply_body
 from tenferro_ref.stablehlo.loader.signature import entry_function, functions_of
@@ -104,7 +104,7 @@ def load(
         No StableHLO, or it does not verify.
     ShapeMismatch, DTypeMismatch, InvalidArgument
         `inputs` are not what the function's arguments are.
-    UnsupportedOp, UnsupportedDType, ValidationError
+    UnsupportedOp, UnsupportedDType, NonStaticShape, ValidationError
         An operation that cannot be read; `place` is its `FILE:LINE:COLUMN`.
     MissingDependency
         The extra `jax` is not installed.
@@ -151,11 +151,8 @@ class _Reader:
 
     def read(self, function: Any, inputs: Sequence[Array] | None) -> Loaded:
         self.tracer.name = function.name.value
-        try:
+        with located(function, self.where):
             types = [tensor_type(t, f"argument {i}") for i, t in enumerate(function.type.inputs)]
-        except UnsupportedDType as error:
-            error.place = position(function.location, self.where)
-            raise
         arguments = [self.tracer.input(t.dtype, t.static_shape) for t in types]
         for value, array in zip(arguments, _checked(inputs, types), strict=False):
             self.tracer.given(value, array)
@@ -192,14 +189,11 @@ class _Reader:
 
     def operation(self, op: Any, env: dict[Any, Value]) -> Sequence[Value]:
         """The values of an operation's results; an error gets its place."""
-        try:
+        with located(op, self.where):
             types = [tensor_type(result.type, "result") for result in op.operation.results]
             values = self._values(Operation(op), env)
             if [v.type for v in values] != types:
                 raise Internal(detail=f"{op.operation.name}: read as {[str(v.type) for v in values]}, not {types}")
-        except TenferroError as error:
-            error.place = error.place or position(op.location, self.where)
-            raise
         return values
 
     def _values(self, op: Operation, env: dict[Any, Value]) -> Sequence[Value]:

@@ -26,7 +26,7 @@ def signature(source: str | bytes, where: str = "StableHLO", entry: str = "main"
     ------
     FormatError
         No StableHLO, or it does not verify; no function `entry` among several; a function that calls itself, or without a body.
-    UnsupportedDType
+    UnsupportedDType, NonStaticShape
         A function of this type cannot be run by itself: an extent is dynamic, or an argument is no tensor.
     MissingDependency
         The extra `jax` is not installed.
@@ -36,8 +36,9 @@ def signature(source: str | bytes, where: str = "StableHLO", entry: str = "main"
         placed = _leave_out_shardings(module)
         function = entry_function(module, where, entry)
         _check_calls(functions_of(module), where)
-        arguments = tuple(_types(function.type.inputs, "argument"))
-        results = tuple(_types(function.type.results, "result"))
+        with bindings.located(function, where):
+            arguments = tuple(_types(function.type.inputs, "argument"))
+            results = tuple(_types(function.type.results, "result"))
         ops, wanted = frozenset(_ops(module)), demands(function, functions_of(module))
         code = source
         if isinstance(code, bytes) and not code.startswith(bindings.MAGIC):
