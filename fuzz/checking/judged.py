@@ -209,10 +209,10 @@ def _beyond(case: Case, result: Execution, model: str) -> dict[str, int]:
 
 
 def _unread(subject: Subject, executors: Sequence[Executor], pool: Pool) -> Iterator[Judged]:
-    """The verdicts on a module that is no program here: those of executors that take modules."""
+    """The verdicts on a module that is no program here: those of executors that take modules, if it can be handed to them."""
     evidence = _evidence(subject, pool)
     for executor in executors:
-        if executor.peer.family == "native" and subject.unread is not None:
+        if (executor.peer.family == "native" or evidence is None) and subject.unread is not None:
             yield Judged(failed(executor.name, subject.unread))
         elif evidence is not None:
             answer = judge_by_evidence(executor, evidence)

@@ -17,6 +17,7 @@ from oracle.given_case import given_case
 from tenferro_ref.console import fitting, is_stablehlo, read_content, read_text_form, transformed
 from tenferro_ref.errors import (
     FormatError,
+    LoweringError,
     MissingDependency,
     TenferroError,
     UsageError,
@@ -44,7 +45,8 @@ class Subject:
     case
         None for a module that cannot be read as a program, for the reason `unread`.
     source, arguments
-        The module and the arguments of its `main`; None and () for what is no module.
+        The module and the arguments of its `main`; None and () for what is no module, and for a module that nothing can be run
+        of, for the reason `unread`.
     inputs
         "given", or of what kind they were drawn: "ordinary", "special".
     drawn
@@ -85,10 +87,11 @@ def module_subjects(code: str | bytes, where: str, inputs: Inputs, reader: Reade
     ------
     FormatError
         No module, or inputs that do not fit it.
-    UnsupportedDType
-        Its signature has what cannot be passed as an array: dynamic extents, tokens.
     """
-    source = reader.source(code, where)
+    try:
+        source = reader.source(code, where)
+    except LoweringError as error:  # its signature has what cannot be passed as an array: dynamic extents, tokens
+        return [Subject(where, None, unread=error)]
     given = inputs.given(source.arguments)
     if given is not None:
         _check_fit(source.arguments, given, inputs.file or "", where)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -24,7 +25,7 @@ from tenferro_ref.console import (
     split,
     transform_option,
 )
-from tenferro_ref.errors import UsageError
+from tenferro_ref.errors import TenferroError, UsageError
 from tenferro_ref.escape import line
 from tenferro_ref.tensor import save_npz
 
@@ -82,12 +83,14 @@ def check(
     pool = Pool()
     disagreement = False
     try:
-        subjects = [
-            [invalid_subject(file, source)]
-            if invalid
-            else file_subjects(file, source, pool.reader, transform=transform, written=written)
-            for file in files
-        ]
+        subjects = []
+        for file in files:
+            with _about(file):
+                subjects.append(
+                    [invalid_subject(file, source)]
+                    if invalid
+                    else file_subjects(file, source, pool.reader, transform=transform, written=written)
+                )
         if save_inputs is not None:
             for path in _save(Path(save_inputs), subjects):
                 click.echo(f"inputs: {line(path)}", err=True)
@@ -96,7 +99,8 @@ def check(
         for file, several in zip(files, subjects, strict=True):
             if not as_json:
                 _introduce(file, several[0])
-            answers = [check_subject(s, selection.executors, pool, model) for s in several]
+            with _about(file):
+                answers = [check_subject(s, selection.executors, pool, model) for s in several]
             first = next((one for one in answers if one.disagrees), None)
             if bundle is not None and first is not None:
                 from fuzz.checking.bundles import write_bundles  # which imports all that reduces
@@ -135,10 +139,24 @@ def _check_options(
         raise UsageError(detail=f"--bundle {bundle}: not a folder")
 
 
+@contextmanager
+def _about(file: str) -> Iterator[None]:
+    """Errors of the block that name neither a place nor the file get it for their place."""
+    try:
+        yield
+    except TenferroError as error:
+        if not error.place and file not in str(error):
+            error.place = file
+        raise
+
+
 def _introduce(file: str, subject: Subject) -> None:
     """What the table does not show of a subject."""
     if subject.unread is not None:
-        say(f"{file}: no enclosures, since it is not read as a program: {subject.unread}")
+        refused = (
+            "no enclosures, since it is not read as a program" if subject.source else "no executor can be given it"
+        )
+        say(f"{file}: {refused}: {subject.unread}")
     if subject.case is not None and subject.case.program.symbols:
         say(f"{file}: inputs {subject.reads}")
 

@@ -114,3 +114,25 @@ def test_inputs_that_do_not_fit_are_named(divided: tuple[Path, Path], tmp_path: 
     run = tenferro_ref("check", divided[0], "--inputs", tmp_path / "other.npz")
     assert_one_line_error(run, 2)
     assert "in0 is F64[4], argument 0 is F32[4]" in run.err
+
+
+def test_a_module_that_nothing_can_be_given_is_a_row_and_the_others_go_on(divided: tuple[Path, Path]) -> None:
+    dynamic = divided[0].with_name("dynamic.mlir")
+    dynamic.write_text("func.func @main(%a: tensor<?x3xf32>) -> tensor<?x3xf32> { return %a : tensor<?x3xf32> }")
+    run = tenferro_ref("check", dynamic, divided[0], "--seed", 1, "--executors", "interpreter", "--json")
+    assert run.status == 0, run.err
+    assert [(Path(r["program"]).name, r["executor"], r["verdict"]) for r in run.rows] == [
+        ("dynamic.mlir", "native", "unsupported"),
+        ("dynamic.mlir", "interpreter", "unsupported"),
+        ("f.mlir", "native", "pass"),
+        ("f.mlir", "interpreter", "pass"),
+    ]
+    assert f"{dynamic}:1:1: argument 0: axis 0 is dynamic (?x3xf32)" in run.rows[0]["reason"]
+
+
+def test_an_error_names_the_file_that_it_is_about(tmp_path: Path) -> None:
+    (tmp_path / "giant.mlir").write_text(
+        "func.func @main(%a: tensor<1000000000000xf32>) -> tensor<1000000000000xf32> { return %a : tensor<1000000000000xf32> }"
+    )
+    run = tenferro_ref("check", tmp_path / "giant.mlir", "--seed", 1, "--executors", "native")
+    assert_one_line_error(run, 3, f"{tmp_path / 'giant.mlir'}: inputs: inputs of ")
