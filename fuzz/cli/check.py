@@ -10,11 +10,11 @@ import click
 
 from fuzz.checking import Checked, Judged
 from fuzz.checking import check as check_subject
-from fuzz.checking.rows import missing_row, notes, row, table
+from fuzz.checking.rows import Row, missing_row, notes, row, table
 from fuzz.checking.subject import Inputs, Subject, file_subjects, invalid_subject
 from oracle.attribution import instructions
 from oracle.enclosure import MODELS
-from oracle.peers import DERIVATIVES, OTHERS, Executor, PjrtExecutor, Pool
+from oracle.peers import DERIVATIVES, OTHERS, Executor, Peer, PjrtExecutor, Pool
 from tenferro_ref.console import (
     draw_seed,
     json_option,
@@ -75,7 +75,10 @@ def check(
     A StableHLO module is given unchanged to those that take StableHLO. A file may also be a JAX function,
     `package.module:function`, with --inputs.
     """
+    names = split(executors)
     _check_options(invalid, transform, inputs, save_inputs, bundle)
+    if bisect:
+        _check_bisection(invalid, names)
     source = Inputs(draw_seed(seed), inputs)
     if not as_json and inputs is None:
         click.echo(f"seed {source.seed}")
@@ -95,7 +98,7 @@ def check(
             for path in _save(Path(save_inputs), subjects):
                 click.echo(f"inputs: {line(path)}", err=True)
         others = OTHERS if transform is None else (*OTHERS, *DERIVATIVES)
-        selection = pool.select(split(executors), lanes=LANES, others=others)
+        selection = pool.select(names, lanes=LANES, others=others)
         for file, several in zip(files, subjects, strict=True):
             if not as_json:
                 _introduce(file, several[0])
@@ -110,18 +113,12 @@ def check(
             checked = Checked.together(answers)
             disagreement = disagreement or checked.disagrees
             rows = [row(file, judged, drawn) for judged in checked.answers]
-            if bisect and not invalid:
+            if bisect:
                 named = {executor.name: executor for executor in selection.executors}
                 for found, judged in zip(rows, checked.answers, strict=True):
                     found |= _bisected(named.get(judged.answer.executor), judged, checked.subject)
             rows += [missing_row(file, info.name, info.reason, drawn) for info in selection.missing]
-            if as_json:
-                for found in rows:
-                    print_json(found)
-            else:
-                print_table(*table(rows))
-                for words in notes(rows):
-                    say(words)
+            _print(rows, as_json)
     finally:
         pool.close()
     return 1 if disagreement else 0
@@ -137,6 +134,16 @@ def _check_options(
         raise UsageError(detail="--save-inputs writes what is drawn, and with --inputs nothing is")
     if bundle is not None and Path(bundle).exists() and not Path(bundle).is_dir():
         raise UsageError(detail=f"--bundle {bundle}: not a folder")
+
+
+def _check_bisection(invalid: bool, names: Sequence[str]) -> None:
+    """Refuse `--bisect` where nothing can be bisected."""
+    if invalid:
+        raise UsageError(detail="--invalid and --bisect do not go together: an invalid program gives no wrong numbers")
+    if not any(name == "all" or Peer.parse(name).family == "pjrt" for name in names):
+        raise UsageError(
+            detail=f"--bisect bisects programs of PJRT plugins, of which --executors {','.join(names)} has none"
+        )
 
 
 @contextmanager
@@ -159,6 +166,16 @@ def _introduce(file: str, subject: Subject) -> None:
         say(f"{file}: {refused}: {subject.unread}")
     if subject.case is not None and subject.case.program.symbols:
         say(f"{file}: inputs {subject.reads}")
+
+
+def _print(rows: Sequence[Row], as_json: bool) -> None:
+    if as_json:
+        for found in rows:
+            print_json(found)
+    else:
+        print_table(*table(rows))
+        for words in notes(rows):
+            say(words)
 
 
 def _save(folder: Path, subjects: Sequence[Sequence[Subject]]) -> Iterator[str]:

@@ -194,6 +194,8 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
         (["check", "p.json", "--executors", "native-without:Magic"], "Magic"),
         (["check", "p.json", "--executors", "pjrt:xla-cpu-pjrt@warp"], "warp"),
         (["check", "p.json", "--executors", ","], "names nothing"),
+        (["check", "p.json", "--bisect", "--executors", "native,jax"], "--executors native,jax has none"),
+        (["check", "p.json", "--bisect", "--invalid"], "do not go together"),
         (["show", "p.json", "--after", "Magic"], "Magic"),
         (["exec", "p.json"], "--inputs"),
         (["exec", "p.json", "--inputs", "x", "--out", "y", "--passes", "Magic"], "Magic"),
