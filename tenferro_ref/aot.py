@@ -45,7 +45,7 @@ def compile_(file: str, plugin: str | None, out: str, options: tuple[str, ...], 
 
     The result runs with the same plugin file, on a processor with the same features: `tenferro-ref run`. It is machine code.
     """
-    ref = resolve(plugin) if plugin else plugin_from_env()
+    ref = plugin_from_env() if plugin is None else resolve(plugin)
     program, bound = read_graph(file)
     loaded = Loaded(at_sizes(program, sizes, file), bound)
     request = {
@@ -75,8 +75,8 @@ def run(file: str, inputs: str | None, out: str | None, plugin: str | None) -> N
         header = header_of(data)
     except FormatError as error:
         raise FormatError(file, error.detail) from None
-    ref = resolve(plugin) if plugin else _plugin_of(header.plugin, header.plugin_sha256)
-    if plugin and ref.sha256() != header.plugin_sha256:
+    ref = _plugin_of(header.plugin, header.plugin_sha256) if plugin is None else resolve(plugin)
+    if plugin is not None and ref.sha256() != header.plugin_sha256:
         detail = f"{file} was compiled by another plugin than {plugin}: leave --plugin out, or compile it again"
         raise UsageError(detail=detail)
     if inputs is None and header.parameters:

@@ -31,7 +31,7 @@ from typing import Annotated
 
 import msgspec
 
-from tenferro_ref.errors import FormatError, MissingEnv, PjrtPluginNotLoaded, PluginLoad
+from tenferro_ref.errors import FormatError, MissingEnv, PjrtPluginNotLoaded, PluginLoad, UsageError
 from tenferro_ref.files import read_toml
 
 PLUGIN_VARIABLE = "TENFERRO_PJRT_PLUGIN"
@@ -197,6 +197,8 @@ def resolve(name_or_path: str | os.PathLike[str]) -> PluginRef:
 
     Raises
     ------
+    UsageError
+        If it is empty.
     PjrtPluginNotLoaded
         If it is not a path and no plugin has the name; says what is here and what could be installed.
     MissingEnv
@@ -205,6 +207,8 @@ def resolve(name_or_path: str | os.PathLike[str]) -> PluginRef:
         As `ref_of_path`.
     """
     given = os.fspath(name_or_path)
+    if not given:
+        raise UsageError(detail="the name of a plugin is empty: give a path, a package or a name that `plugins` lists")
     if is_path(given) or not isinstance(name_or_path, str):
         return ref_of_path(given)
     if given == GPU:
