@@ -23,8 +23,8 @@ from tenferro_ref.console import (
     split,
 )
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import PluginLoad, UsageError
-from tenferro_ref.pjrt import PluginRef, is_path, resolve
+from tenferro_ref.errors import UsageError
+from tenferro_ref.pjrt import PluginRef, is_path, require_file, resolve
 
 #: Checks that a terminal is shown of a section; the report has all.
 _SHOWN = 12
@@ -95,8 +95,8 @@ def _listed(what: str, text: str | None, known: Iterable[str]) -> tuple[str, ...
 
 def _named(plugin: str) -> PluginRef:
     """The plugin; of a file that is not there no report is written."""
-    if is_path(plugin) and not Path(plugin).is_file():
-        raise PluginLoad(plugin, "a folder, not a shared library" if Path(plugin).is_dir() else "no such file")
+    if is_path(plugin):
+        require_file(plugin)
     return resolve(plugin)
 
 

@@ -19,7 +19,7 @@ from tenferro_ref.pjrt.hlo import HloInstruction
 from tenferro_ref.pjrt.hlo import instructions as hlo_instructions
 from tenferro_ref.pjrt.native import HandleState
 from tenferro_ref.pjrt.options import encode_compile_options
-from tenferro_ref.pjrt.plugin import Plugin, load_plugin
+from tenferro_ref.pjrt.plugin import Plugin, load_plugin, require_file
 from tenferro_ref.pjrt.serialized import header_of
 from tenferro_ref.pjrt.transfer import TensorSpec
 
@@ -46,5 +46,6 @@ __all__ = [
     "load_plugin",
     "missing",
     "plugin_from_env",
+    "require_file",
     "resolve",
 ]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import stat
 from functools import cached_property
-from pathlib import Path
 from threading import Lock
 
 from tenferro_ref.errors import PjrtCall, PluginLoad
@@ -131,11 +131,26 @@ def _identity(path: str) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _table(path: str) -> int:
-    if not Path(path).exists():
-        raise PluginLoad(path, "no such file")
-    if not Path(path).is_file():
+def require_file(path: str) -> None:
+    """Look whether a plugin may be there.
+
+    Raises
+    ------
+    PluginLoad
+        There is no regular file, with the system's reason.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        raise PluginLoad(path, error.strerror or str(error)) from None
+    except ValueError as error:  # a NUL in the path
+        raise PluginLoad(path, str(error)) from None
+    if not stat.S_ISREG(mode):
         raise PluginLoad(path, "not a regular file")
+
+
+def _table(path: str) -> int:
+    require_file(path)
     try:
         # an absolute path: a bare file name would be searched for in the library path
         library = ctypes.CDLL(os.path.abspath(path))

@@ -319,8 +319,9 @@ def test_the_schema_is_that_of_the_record() -> None:
     ("arguments", "words"),
     [
         (("no-such-plugin",), "neither a path nor the name"),
-        (("/no/such/plugin.so",), "no such file"),
-        (("/",), "a folder, not a shared library"),
+        (("/no/such/plugin.so",), "No such file or directory"),
+        (("/",), "not a regular file"),
+        (("/dev/zero",), "not a regular file"),
         (("x.so", "--sections", "nonsense"), "unknown section 'nonsense'"),
         (("x.so", "--ops", "Sine"), "unknown operation 'Sine'"),
         (("x.so", "--ops", "Add", "--sections", "loading"), "in the sections operations and constants only"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -28,8 +29,14 @@ def no_plugin_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_absent_file(tmp_path: Path) -> None:
-    with pytest.raises(PluginLoad, match=r"absent\.so: cannot load this PJRT plugin: no such file"):
+    with pytest.raises(PluginLoad, match=r"absent\.so: cannot load this PJRT plugin: No such file or directory"):
         load_plugin(tmp_path / "absent.so")
+
+
+def test_a_link_to_itself(tmp_path: Path) -> None:
+    (tmp_path / "loop.so").symlink_to("loop.so")
+    with pytest.raises(PluginLoad, match=os.strerror(errno.ELOOP)):
+        load_plugin(tmp_path / "loop.so")
 
 
 def test_folder(tmp_path: Path) -> None:
