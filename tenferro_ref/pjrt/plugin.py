@@ -10,6 +10,7 @@ import ctypes
 import os
 import platform
 import stat
+import struct
 from functools import cached_property
 from threading import Lock
 
@@ -88,6 +89,10 @@ class Plugin:
         return f"Plugin({self.ref.name!r}, API {self.api_version[0]}.{self.api_version[1]})"
 
 
+#: Type, offset and length in the file, of an entry of a 64-bit ELF file's table of segments.
+_SEGMENT = struct.Struct("<I4xQ16xQ16x")
+_TO_LOAD = 1
+
 # PJRT_Plugin_Initialize is a one-time setup, so a file is loaded once; keyed by its real path
 _LOADED: dict[str, tuple[Api, tuple[int, ...]]] = {}
 _LOADING = Lock()
@@ -149,8 +154,29 @@ def require_file(path: str) -> None:
         raise PluginLoad(path, "not a regular file")
 
 
+def _is_cut_short(path: str) -> bool:
+    """Whether a 64-bit ELF file ends before what it says is to be loaded of it: the system ends a process that touches the rest."""
+    try:
+        with open(path, "rb") as file:
+            header, size = file.read(64), os.fstat(file.fileno()).st_size
+            if len(header) < 64 or not header.startswith(b"\x7fELF\x02\x01"):  # the loader says what it is
+                return False
+            (begin,), (count,) = struct.unpack_from("<Q", header, 32), struct.unpack_from("<H", header, 56)
+            if begin + count * _SEGMENT.size > size:
+                return True
+            file.seek(begin)
+            segments = _SEGMENT.iter_unpack(file.read(count * _SEGMENT.size))
+            return any(kind == _TO_LOAD and offset + length > size for kind, offset, length in segments)
+    except OSError:  # unreadable; the loader says so, too
+        return False
+
+
 def _table(path: str) -> int:
     require_file(path)
+    if _is_cut_short(path):
+        raise PluginLoad(
+            path, "the file is incomplete: it ends before what it says is in it (copied or downloaded in part?)"
+        )
     try:
         # an absolute path: a bare file name would be searched for in the library path
         library = ctypes.CDLL(os.path.abspath(path))

@@ -49,6 +49,14 @@ def test_text_file(tmp_path: Path) -> None:
         load_plugin(write_text_library(tmp_path))
 
 
+@pytest.mark.parametrize("kept", [100, 5000])
+def test_a_file_that_was_copied_in_part(fake_library: Path, tmp_path: Path, kept: int) -> None:
+    """Loading it can end the process by SIGBUS."""
+    (tmp_path / "part.so").write_bytes(fake_library.read_bytes()[:kept])
+    with pytest.raises(PluginLoad, match=r"part\.so: cannot load this PJRT plugin: the file is incomplete"):
+        load_plugin(tmp_path / "part.so")
+
+
 def test_library_without_the_symbol(tmp_path: Path) -> None:
     if c_compiler() is None:
         pytest.skip("no C compiler to build a library with")
