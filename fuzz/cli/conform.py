@@ -46,7 +46,8 @@ def conform(
     """Test a PJRT plugin, by name or path, and write a report, a JSON summary and a badge.
 
     Exit status 0 if all that was tested holds, 1 if something does not (what docs/findings/ describes is shown as known, and
-    does not hold either), 3 if the plugin is not there or makes no client here.
+    does not hold either; that the file loads as a plugin is the first check), 3 if there is no such file, or the plugin loads and
+    makes no client here.
     """
     chosen = Asked(
         _listed("section", sections, SECTIONS),

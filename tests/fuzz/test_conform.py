@@ -26,6 +26,7 @@ from tenferro_ref.pjrt import PluginRef
 from tenferro_ref.pjrt.abi import FUNCTIONS
 from tests.e2e.command import Run, assert_one_line_error, in_this_process
 from tests.example_plugin import build_example_plugin
+from tests.fake_plugin.build import write_text_library
 from tests.plugins import plugin_or_skip
 
 pytestmark = pytest.mark.once
@@ -225,6 +226,18 @@ def test_a_plugin_that_hangs_is_not_waited_for_again_and_again(fake_library: Pat
     found = [c for n, c in load(tmp_path / "out" / "conform.json").checks()]
     assert [c.outcome for c in found].count("hangs") == 2
     assert found[-1].detail == "2 calls before it hung"
+
+
+def test_a_file_that_is_no_plugin_does_not_conform_and_has_a_report(tmp_path: Path) -> None:
+    """Status 3 would be taken for a machine that lacks the hardware."""
+    run = conform(write_text_library(tmp_path), tmp_path / "out", "--sections", "loading,devices")
+    assert run.status == 1
+    result = load(tmp_path / "out" / "conform.json")
+    assert result.verdict == "does not conform"
+    first, *rest = [check for _, check in result.checks()]
+    assert (first.name, first.outcome) == ("the file loads and GetPjrtApi gives a table", "fails")
+    assert "must be a shared library" in first.detail
+    assert {check.outcome for check in rest} == {"skipped"}
 
 
 def test_a_plugin_without_a_client_is_told_apart(fake_library: Path, tmp_path: Path) -> None:
