@@ -63,7 +63,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 def decode(data: bytes, where: str) -> str:
-    """UTF-8 text, its line ends as `\\n`.
+    """UTF-8 text without a byte order mark, its line ends as `\\n`.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def decode(data: bytes, where: str) -> str:
         It is no UTF-8.
     """
     try:
-        return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError:
         raise FormatError(where=where, detail="not a text file (not UTF-8)") from None
 

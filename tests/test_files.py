@@ -27,6 +27,11 @@ def test_writes_text_and_bytes_and_makes_folders(tmp_path: Path) -> None:
     assert listing(target.parent) == ["out.txt"]
 
 
+def test_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"\xef\xbb\xbfone\r\ntwo\n")
+    assert read_text(tmp_path / "x") == "one\ntwo\n"
+
+
 def test_mode_follows_the_umask(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:

@@ -51,6 +51,13 @@ def test_a_part_that_each_device_runs_by_itself_keeps_its_mesh() -> None:
         load(text)
 
 
+def test_a_byte_order_mark_is_no_part_of_a_module() -> None:
+    text = SIMPLE.format(name="main")
+    source = b"\xef\xbb\xbf" + text.encode()
+    assert signature(source).code == text
+    assert load(source).program == load(text).program
+
+
 def test_a_function_of_another_name_is_called_by_main() -> None:
     source = signature(SIMPLE.format(name="f"))
     assert isinstance(source.code, str)

@@ -114,7 +114,7 @@ def parse(source: str | bytes, where: str) -> Any:
             raise FormatError(where=where, detail=f"no text: {error.reason}") from None
     if isinstance(source, bytes) and not source.startswith(MAGIC):
         try:
-            source = source.decode("utf-8")
+            source = source.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise FormatError(where=where, detail="neither MLIR bytecode nor text (not UTF-8)") from None
     with reading(where):

@@ -42,7 +42,7 @@ def signature(source: str | bytes, where: str = "StableHLO", entry: str = "main"
         ops, wanted = frozenset(_ops(module)), demands(function, functions_of(module))
         code = source
         if isinstance(code, bytes) and not code.startswith(bindings.MAGIC):
-            code = code.decode("utf-8")
+            code = code.decode("utf-8-sig")
         if function.name.value != "main":
             code = _with_main(module, function)
         elif placed:
