@@ -362,6 +362,16 @@ def test_a_refusal_names_the_operation_and_its_place(case: str) -> None:
         ("module {\n func.func", "m:2:", "@"),
         (body("%r = stablehlo.add %x, %y : tensor<4xf64>"), "m:3:28", "undeclared"),
         (body("%r = stablehlo.transpose %x, dims = [1] : (tensor<4xf64>) -> tensor<4xf64>"), "m:3:10", "permutation"),
+        (
+            body('%r = "foo.bar"(%x) : (tensor<4xf64>) -> tensor<4xf64>'),
+            "m:3:19",
+            "an unregistered dialect, one that is not known here",
+        ),
+        (
+            body("%r = x", argument="!foo.t"),
+            "m:2:",
+            "type created with unregistered dialect, one that is not known here",
+        ),
         (b"\xff\xfe\x00", "m", "UTF-8"),
         (b"ML\xefR\x06garbage\x00abc", "m", "bytecode"),
         ("", "m", "no function @main"),
@@ -373,6 +383,7 @@ def test_what_is_no_module_is_a_format_error(source: str | bytes, where: str, wo
         load(source, "m")
     assert caught.value.where.startswith(where)
     assert words in str(caught.value)
+    assert "allow" not in str(caught.value)  # as MLIR advises for its own tools
 
 
 def test_without_jaxlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -201,7 +201,8 @@ def _refusal(error: Exception, where: str) -> FormatError:
     if not diagnostics:
         return FormatError(where=where, detail=str(error))
     first = diagnostics[0]
-    return FormatError(where=position(first.location, where), detail=first.message)
+    words, advice, _ = first.message.partition(". If this is intended")  # to give options that only MLIR's tools have
+    return FormatError(position(first.location, where), f"{words}, one that is not known here" if advice else words)
 
 
 def position(location: Any, where: str) -> str:
