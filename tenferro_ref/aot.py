@@ -8,6 +8,7 @@ import re
 import click
 
 from tenferro_ref.console import at_sizes, read_graph, save_or_print
+from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, PjrtPluginNotLoaded, PluginLoad, UsageError
 from tenferro_ref.files import destination, read_bytes, write_atomically
 from tenferro_ref.isolation import Worker, WorkerSpec, wire
@@ -81,7 +82,8 @@ def run(file: str, inputs: str | None, out: str | None, plugin: str | None) -> N
         raise UsageError(detail=detail)
     if inputs is None and header.parameters:
         raise UsageError(detail=f"{file} has {len(header.parameters)} inputs: run needs --inputs NPZ")
-    arrays = [] if inputs is None else load_npz(inputs, "in")
+    types = None if header.parameters is None else [TensorType(DType[name], shape) for name, shape in header.parameters]
+    arrays = [] if inputs is None else load_npz(inputs, "in", types)
     with _worker(ref) as worker:
         message = {"executable": data, "input_sets": [[wire.pack(array) for array in arrays]]}
         ((outputs,), _) = worker.request(message, wire.output_sets)

@@ -219,7 +219,7 @@ def load_arrays(path: str | Path, due: Mapping[str, float] | None = None) -> dic
             if sum(member.file_size for member in members.values()) > memory.limit() // 2:
                 raise MemoryError
             arrays = {
-                name: _read_npy(archive, member, math.inf if due is None else due.get(name, 0))
+                name: _read_npy(archive, member, math.inf if due is None else due.get(name.partition(".")[0], 0))
                 for name, member in members.items()
             }
     except OSError as error:
@@ -244,7 +244,7 @@ def _check_bools(array: Array, where: str) -> None:
 
 
 def load_npz(path: str | Path, prefix: str, types: Sequence[TensorType] | None = None) -> list[Array]:
-    """Arrays `{prefix}0`, `{prefix}1`, ... of a `.npz` file, column-major.
+    """Arrays `{prefix}0`, `{prefix}1`, ... of a `.npz` file, column-major; `{prefix}0.F8E4M3FN` is of that dtype.
 
     Parameters
     ----------
@@ -255,23 +255,61 @@ def load_npz(path: str | Path, prefix: str, types: Sequence[TensorType] | None =
     Raises
     ------
     FormatError
-        As `load_arrays`, or the file has other names.
+        As `load_arrays`, or the file has other names, or values that the dtype lacks.
     """
     due = None if types is None else {f"{prefix}{i}": bytes_of(t) for i, t in enumerate(types)}
     arrays = load_arrays(path, due)
+    entries = {_told(entry)[0]: entry for entry in arrays}
     expected = [f"{prefix}{i}" for i in range(len(arrays))]
-    if set(arrays) != set(expected):
+    if set(entries) != set(expected):
         due_names = expected if types is None else [f"{prefix}{i}" for i in range(len(types))]
         raise FormatError(where=str(path), detail=f"has {sorted(arrays)}, expected the names {due_names}")
-    listed = [arrays[name] for name in expected]
-    for i, (array, type_) in enumerate(zip(listed, types or (), strict=False)):
-        if array.dtype.kind == "V" and array.dtype.itemsize == type_.dtype.itemsize:
-            listed[i] = array.view(type_.dtype.numpy)
-    for name, array in zip(expected, listed, strict=True):
-        if array.dtype not in _KNOWN:
-            raise FormatError(where=f"{path}: {name}", detail=f"dtype {array.dtype} is none of the dtypes")
-        _check_bools(array, f"{path}: {name}")
+    listed = []
+    for i, name in enumerate(expected):
+        array, told, where = arrays[entries[name]], _told(entries[name])[1], f"{path}: {entries[name]}"
+        dtype = told or (types[i].dtype if types is not None and i < len(types) else _ONLY.get(array.dtype.str))
+        listed.append(array if dtype is None else _as(dtype, array, where))
+        if told is not None and listed[i].dtype != told.numpy:
+            raise FormatError(where, f"dtype {array.dtype} is not that of its name")
+        if listed[i].dtype not in _KNOWN:
+            how = (
+                f"; name it {name}.F8E4M3FN, or whatever dtype it is"
+                if array.dtype.kind == "V" and types is None
+                else ""
+            )
+            raise FormatError(where, f"dtype {array.dtype} is none of the dtypes{how}")
+        _check_bools(listed[i], where)
     return listed
+
+
+#: What only one dtype is kept as of those that NumPy lacks.
+_ONLY = {"|V2": DType.BF16}
+
+
+def _told(entry: str) -> tuple[str, DType | None]:
+    """The name of an array, and the dtype that its name in the file tells: `in0.BF16`."""
+    name, _, dtype = entry.partition(".")
+    return (name, DType[dtype]) if dtype in DType.__members__ else (entry, None)
+
+
+def _as(dtype: DType, array: Array, where: str) -> Array:
+    """An array of `dtype`, where its elements are kept as plain bytes, or integers of few bits as wider ones; else itself.
+
+    Raises
+    ------
+    FormatError
+        An integer has more bits.
+    """
+    few = dtype.bits in (2, 4, 6)
+    if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize:
+        # the other bits of such a byte mean nothing
+        return np.asarray(array.view(np.uint8) & (2**dtype.bits - 1) if few else array).view(dtype.numpy)
+    if few and array.dtype == (np.uint8 if dtype.is_unsigned else np.int8) and dtype.is_int:
+        low, high = dtype.limits
+        if array.min(initial=low) < low or array.max(initial=low) > high:
+            raise FormatError(where, f"it has values outside of {dtype}, which goes from {low} to {high}")
+        return array.astype(dtype.numpy)
+    return array
 
 
 def bytes_of(type_: TensorType) -> float:
@@ -282,11 +320,14 @@ def bytes_of(type_: TensorType) -> float:
 def save_npz(path: str | Path, arrays: Mapping[str, Array]) -> None:
     """Write arrays, Fortran-ordered, to a `.npz` file; nothing is left behind if that fails.
 
+    NumPy would write F8E5M2 as a float of one byte, which it does not read.
+
     Raises
     ------
     OutputError
         The file cannot be written.
     """
     buffer = io.BytesIO()
-    np.savez(buffer, **{name: column_major(a) for name, a in arrays.items()})  # type: ignore[arg-type]
+    plain = {n: a.view("V1") if a.dtype.str == "<f1" else a for n, a in arrays.items()}
+    np.savez(buffer, **{name: column_major(a) for name, a in plain.items()})  # type: ignore[arg-type]
     write_atomically(path, buffer.getvalue())

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tenferro_ref.dtype import ENGINE_DTYPES, DType
+from tenferro_ref.dtype import ENGINE_DTYPES, NARROW_FLOATS, DType
 from tenferro_ref.errors import FormatError, InvalidArgument, OutputError
 from tenferro_ref.ops import TensorType
 from tenferro_ref.tensor import Tensor, column_major, load_npz, same_bits, save_npz, type_of
@@ -155,6 +155,50 @@ def test_arrays_of_few_bits_come_back_given_their_type(dtype: DType, tmp_path: P
     assert same_bits(back, array)
 
 
+@pytest.mark.parametrize("dtype", sorted(NARROW_FLOATS | {DType.I4, DType.U2}, key=str))
+def test_a_name_tells_the_dtype_where_nothing_else_does(dtype: DType, tmp_path: Path) -> None:
+    array = np.array([[1, 2], [3, 1]]).astype(dtype.numpy)
+    np.savez(tmp_path / "t.npz", **{f"in0.{dtype}": array})
+    (back,) = load_npz(tmp_path / "t.npz", "in")
+    assert same_bits(back, array)
+
+
+def test_two_bytes_are_bf16(tmp_path: Path) -> None:
+    array = np.array([1, -2.5]).astype(DType.BF16.numpy)
+    np.savez(tmp_path / "t.npz", in0=array)
+    assert same_bits(load_npz(tmp_path / "t.npz", "in")[0], array)
+
+
+def test_a_name_that_tells_another_dtype_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "t.npz", **{"in0.BF16": np.zeros(2)})
+    with pytest.raises(FormatError, match=r"in0\.BF16: dtype float64 is not that of its name"):
+        load_npz(tmp_path / "t.npz", "in")
+
+
+@pytest.mark.parametrize("dtype", [DType.I2, DType.I4, DType.U2, DType.U4])
+def test_integers_of_few_bits_may_be_wider_in_the_file(dtype: DType, tmp_path: Path) -> None:
+    array = np.array(dtype.limits)
+    wide = np.uint8 if dtype.is_unsigned else np.int8
+    np.savez(tmp_path / "t.npz", in0=array.astype(wide))
+    assert same_bits(load_npz(tmp_path / "t.npz", "in", [TensorType(dtype, (2,))])[0], array.astype(dtype.numpy))
+    np.savez(tmp_path / "t.npz", in0=array.astype(wide) + wide(1))
+    with pytest.raises(FormatError, match=f"in0: it has values outside of {dtype}"):
+        load_npz(tmp_path / "t.npz", "in", [TensorType(dtype, (2,))])
+
+
+def test_bits_beside_an_element_mean_nothing(tmp_path: Path) -> None:
+    for bits in (np.array([0xFE, 0x0E], np.uint8), np.array(0xFE, np.uint8)):
+        np.savez(tmp_path / "t.npz", in0=bits.view("V1"))
+        (back,) = load_npz(tmp_path / "t.npz", "in", [TensorType(DType.I4, bits.shape)])
+        assert same_bits(back, np.full(bits.shape, -2).astype(DType.I4.numpy))
+
+
+def test_numpy_reads_what_is_written_of_f8e5m2(tmp_path: Path) -> None:
+    array = np.array([1, -2.5]).astype(DType.F8E5M2.numpy)
+    save_npz(tmp_path / "t.npz", {"out0": array})
+    assert same_bits(np.load(tmp_path / "t.npz")["out0"].view(DType.F8E5M2.numpy), array)
+
+
 def test_written_fortran_ordered_and_read_in_either_order(tmp_path: Path) -> None:
     array = np.arange(6.0).reshape(2, 3)
     save_npz(tmp_path / "f.npz", {"in0": array})
@@ -229,7 +273,7 @@ MALFORMED: dict[str, tuple[bytes, str]] = {
     "positional names": (_saved(arr_0=np.zeros(1)), "expected the names"),
     "a gap in the names": (_saved(in0=np.zeros(1), in2=np.zeros(1)), "expected the names"),
     "outputs": (_saved(out0=np.zeros(1)), "expected the names"),
-    "bytes of an unknown dtype": (_saved(in0=np.zeros(1, "V2")), "is none of the dtypes"),
+    "bytes of an unknown dtype": (_saved(in0=np.zeros(1, "V1")), "is none of the dtypes; name it in0.F8E4M3FN"),
     "strings": (_saved(in0=np.array(["a"])), "is none of the dtypes"),
     "structured": (_saved(in0=np.zeros(1, "f8,i4")), "is none of the dtypes"),
     "big-endian": (_saved(in0=np.zeros(2, ">f8")), "dtype >f8 is none"),

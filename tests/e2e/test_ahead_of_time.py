@@ -127,3 +127,17 @@ def test_executables_are_kept_in_the_folder_of_the_variable(
     folder.chmod(0o777)
     done = in_this_process("plugins", "--probe")
     assert "others may write into it" in done.out
+
+
+def test_what_is_compiled_says_the_narrow_dtypes_of_its_inputs(tmp_path: Path) -> None:
+    plugin_or_skip("xla081")
+    (tmp_path / "m.mlir").write_text(
+        "func.func @main(%a: tensor<2xf8E5M2>) -> tensor<2xf8E5M2> { return %a : tensor<2xf8E5M2> }"
+    )
+    array = np.array([1, -2]).astype("float8_e5m2")
+    np.savez(tmp_path / "in.npz", in0=array)
+    made, out = tmp_path / "m.pjrt", tmp_path / "out.npz"
+    assert in_this_process("compile", tmp_path / "m.mlir", "--plugin", "xla081", "--out", made).status == 0
+    done = in_this_process("run", made, "--inputs", tmp_path / "in.npz", "--out", out)
+    assert done.status == 0, done.err
+    assert np.load(out)["out0"].tobytes() == array.tobytes()

@@ -86,6 +86,9 @@ def smooth(x, n):
 
 def broken(x, n):
     raise RuntimeError("on purpose")
+
+def both(x, n):
+    return -x, -n
 """
 
 
@@ -97,6 +100,12 @@ def test_a_jax_function_is_named_on_the_command_line(tmp_path: Path) -> None:
     assert (run.status, [row["verdict"] for row in run.rows]) == (0, ["pass"] * 3)
     np.savez(tmp_path / "wide.npz", in0=np.ones((2, 3)) + 1j, in1=np.int32(2))
     run = in_a_process("check", "mine:smooth", "--inputs", "wide.npz", "--executors", "jax", "--json", cwd=tmp_path)
+    assert (run.status, [row["verdict"] for row in run.rows]) == (0, ["pass"] * 2)
+    narrow = np.array([1, 2])
+    np.savez(
+        tmp_path / "narrow.npz", **{"in0": narrow.astype("bfloat16"), "in1.F8E4M3FN": narrow.astype("float8_e4m3fn")}
+    )
+    run = in_a_process("check", "mine:both", "--inputs", "narrow.npz", "--executors", "jax", "--json", cwd=tmp_path)
     assert (run.status, [row["verdict"] for row in run.rows]) == (0, ["pass"] * 2)
     for arguments, words in (
         (("check", "mine:smooth"), "needs --inputs"),
