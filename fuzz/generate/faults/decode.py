@@ -11,7 +11,6 @@ from fuzz.generate.decode import grow
 from fuzz.generate.faults.fault import Fault
 from fuzz.generate.faults.table import FAULTS, faults
 from oracle.case import Case
-from oracle.peers.forms import opened
 
 #: The most instructions before the faulty one.
 LONGEST = 4
@@ -29,12 +28,8 @@ def decode_fault(config: Config, fault: Fault, header: bytes, genes: Sequence[by
     config = replace(config, policies=0, symbolic=0, folded=0, linalg=0, motifs=config.motifs and not fault.late)
     g = grow(config, header, genes)
     g.choices, g.output_style = choices, "leaves"  # nothing that a fault may read is left out
-    program, refusal, numbers = fault.build(g)
-    inputs = g.inputs(program)
-    for number in numbers:
-        for axis in range(inputs[number].ndim):
-            program = opened(program, number, axis)
-    return Case.of(program, inputs, refusal)
+    program, refusal, declared = fault.build(g)
+    return Case.of(declared(program), g.inputs(program), refusal)
 
 
 def simplest_of(name: str) -> Case | None:

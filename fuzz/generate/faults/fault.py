@@ -5,7 +5,7 @@ What is broken is broken by construction, and the expected error follows from th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -14,10 +14,13 @@ from fuzz.generate.choices import Choices
 from fuzz.generate.growth import Growth
 from fuzz.generate.shapes import Shape
 from oracle.case import Refusal
+from oracle.peers.forms import opened
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Op
 from tenferro_ref.program import GraphProgram, Instruction, Value
+
+Declared: TypeAlias = Callable[[GraphProgram], GraphProgram]
 
 
 class Fault(NamedTuple):
@@ -29,15 +32,16 @@ class Fault(NamedTuple):
     op: type[Op] | None
     #: Only values or extents show it, so that it is an error when the program runs.
     late: bool
-    #: The broken program, made of a growing one, the error that is due, and the inputs whose extents become symbols, by number.
-    build: Callable[[Growth], tuple[GraphProgram, Refusal, tuple[int, ...]]]
+    #: The broken program, made of a growing one, the error that is due, and what declares the types of its inputs otherwise than they are.
+    build: Callable[[Growth], tuple[GraphProgram, Refusal, Declared]]
 
 
 class Faulty(NamedTuple):
     """A faulty instruction, and the facts of its error.
 
     `blamed` is the op that it names if it is not the op itself; if it is `symbolic`, the extents of its operands, which are
-    inputs, become symbols, so that the program is one for other inputs than these.
+    inputs, become symbols, so that the program is one for other inputs than these; if it is `tied`, those of the second operand are the first's,
+    and the inputs themselves are refused.
     """
 
     op: Op
@@ -46,6 +50,7 @@ class Faulty(NamedTuple):
     argument: str | None = None
     blamed: str | None = None
     symbolic: bool = False
+    tied: bool = False
 
 
 InstructionRule: TypeAlias = Callable[[Growth, type[Any]], Faulty]
@@ -78,22 +83,34 @@ def _name(rule: Any) -> str:
 
 def _break_instruction(
     rule: InstructionRule, op: type[Op], name: str, kind: str, late: bool, g: Growth
-) -> tuple[GraphProgram, Refusal, tuple[int, ...]]:
+) -> tuple[GraphProgram, Refusal, Declared]:
     faulty = rule(g, op)
     program = _append(g.finish(), Instruction(faulty.op, tuple(v.slot for v in faulty.operands), ()))
     at = len(program.instructions) - 1
-    refusal = Refusal(name, kind, faulty.blamed or faulty.op.name, faulty.axis, faulty.argument, at, late)
+    numbers = [program.input_slots.index(v.slot) for v in faulty.operands] if faulty.symbolic or faulty.tied else []
+    blamed = f"program input {numbers[1]}, declared and given" if faulty.tied else faulty.blamed or faulty.op.name
+    refusal = Refusal(name, kind, blamed, faulty.axis, faulty.argument, at, late)
     if g.choices.chance(30):  # something reads the faulty value
         program = _append(program, Instruction(ops.Negate(), program.output_slots[-1:], ()))
-    numbers = [program.input_slots.index(v.slot) for v in faulty.operands] if faulty.symbolic else ()
-    return program, refusal, tuple(numbers)
+    return program, refusal, partial(_declared, numbers, faulty.tied)
 
 
-def _break_graph(rule: GraphRule, name: str, kind: str, g: Growth) -> tuple[GraphProgram, Refusal, tuple[int, ...]]:
+def _declared(numbers: Sequence[int], tied: bool, program: GraphProgram) -> GraphProgram:
+    """The program with symbols for the extents of some inputs; if they are tied, with those of the first for all."""
+    for number in numbers[:1] if tied else numbers:
+        for axis in range(program.input_types[number].rank):
+            program = opened(program, number, axis)
+    types = list(program.input_types)
+    for number in numbers[1:] if tied else ():
+        types[number] = types[number].with_shape(types[numbers[0]].shape)
+    return replace(program, input_types=tuple(types))
+
+
+def _break_graph(rule: GraphRule, name: str, kind: str, g: Growth) -> tuple[GraphProgram, Refusal, Declared]:
     if not g.recipes:  # faults of the graph want an input, and an instruction that reads it
         g.fresh(DType.F64, ())
     sound = _append(g.finish(), Instruction(ops.Convert(DType.F64), (next(iter(g.recipes)),), ()))
-    return rule(g.choices, sound), Refusal(name, kind), ()
+    return rule(g.choices, sound), Refusal(name, kind), partial(_declared, (), False)
 
 
 def _append(program: GraphProgram, ins: Instruction) -> GraphProgram:

@@ -99,6 +99,14 @@ def other_symbols(g: Growth, op: type[Any]) -> Faulty:
     return Faulty(_plain(op), (x, y), symbolic=True)
 
 
+@FAULTS.instruction("ShapeMismatch", *ARITHMETIC, late=True)
+def inputs_that_contradict_a_symbol(g: Growth, op: type[Any]) -> Faulty:
+    """[n, m] twice, whose values have other extents."""
+    x = g.fresh(DType.F64, (2, 3))
+    y = g.fresh(x.dtype, g.choices.choose(((3, 3), (2, 2), (2, 1), (3, 2))))
+    return Faulty(_plain(op), (x, y), tied=True)
+
+
 @FAULTS.instruction("DTypeMismatch", *_BINARY, *CONTRACTIONS)
 def other_dtype(g: Growth, op: type[Any]) -> Faulty:
     x = operand(g, op)
