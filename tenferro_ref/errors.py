@@ -1,8 +1,7 @@
 """The error taxonomy: every error that a user can meet, with its facts as attributes.
 
-Lives here: the classes, their messages and the exit status that each leads to. Does not live here: any decision
-when to raise one. Kinds follow the engine (SEMANTICS 2.7 and 7.3); two executors agree on an error when `kind`, `op` and
-`axis` agree, whatever the prose says.
+Kinds follow the engine (SEMANTICS 2.7 and 7.3); two executors agree on an error when `kind`, `op` and `axis` agree, whatever
+the prose says.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ _FATAL = re.compile(r"F\d{4} [\d:.]+ +\d+ (\S+:\d+\] .*)")
 class TenferroError(Exception):
     """Base of all errors of this project.
 
-    Subclasses are dataclasses: their fields are the facts, `template` turns the facts into one line that says what was
-    wrong, where, and what to do.
+    Subclasses are dataclasses: their fields are the facts, of which `template` makes a line: what was wrong, where, what to do.
     """
 
     template: ClassVar[str] = ""
@@ -162,7 +160,6 @@ class NumericalFailure(ValidationError):
     template: ClassVar[str] = "{op}: {cause} ({dtype})"
 
     def text(self) -> str:
-        """The facts in words, with the policy that has no such error."""
         remedy = '; policy integer_faults="stablehlo" gives it a value' if self.cause == "DivisionByZero" else ""
         return super().text() + remedy
 
@@ -331,10 +328,7 @@ class UnsupportedOp(LoweringError):
 
 @dataclass(eq=False)
 class NonStaticShape(LoweringError):
-    """A lowering needs an extent that is only bounded, or unknown.
-
-    `output_index` is None where `op` is the label of an argument or result.
-    """
+    """A lowering needs an extent that is only bounded, or unknown; `output_index` is None where `op` is an argument or result."""
 
     op: str
     output_index: int | None
