@@ -124,7 +124,9 @@ def _from_branches(op: Any) -> list[Any]:
         return []
     with ir.Location.unknown(), ir.InsertionPoint(op):
         types = [value.type for value in (*op.results, *(value for _, value in more))]
-        attributes = {named.name: named.attr for named in op.attributes}
+        attributes = {
+            a.name: a.attr for a in map(op.attributes.__getitem__, range(len(op.attributes)))
+        }  # iterating gives names
         made = ir.Operation.create(op.name, types, list(op.operands), attributes, regions=len(blocks))
     for k, (block, region) in enumerate(zip(blocks, made.regions, strict=True)):
         last = list(block.operations)[-1].operation

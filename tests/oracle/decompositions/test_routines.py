@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fuzz.checking import check
-from fuzz.checking.subject import function_subject
+from fuzz.checking.subject import function_subject, given_subject
 from oracle.case import Case
 from oracle.checks import checks
 from oracle.judge import Reference, judge
@@ -149,7 +149,8 @@ def test_a_client_that_has_the_routines_runs_the_module_itself(name: str, pool: 
     assert judged.evidence == "proved"
 
 
-def test_routines_in_branches_are_judged(pool: Pool) -> None:
+@pytest.mark.parametrize("note", ["", '{jax.note = "a branch may have attributes"} '], ids=["plain", "noted"])
+def test_routines_in_branches_are_judged(note: str, pool: Pool) -> None:
     """Also in a branch of a branch; of those that are not taken nothing is known, nor asked."""
 
     def either(a, b):
@@ -160,7 +161,9 @@ def test_routines_in_branches_are_judged(pool: Pool) -> None:
 
     a = np.asfortranarray(np.eye(3) * 2 + 0.1).astype(np.float32)
     b = np.ones((3, 2), np.float32, order="F")
-    checked = check(function_subject(either, [a, b], pool.reader), [pool.make("jax")], pool)
+    text = jax.jit(either).lower(a, b).as_text().replace("}) : (tensor<i32>", f"}}) {note}: (tensor<i32>")
+    assert note in text
+    checked = check(given_subject(pool.reader.source(text, "m"), [a, b], pool.reader), [pool.make("jax")], pool)
     (judged,) = checked.answers
     assert judged.answer.verdict is Verdict.PASS, judged.answer.reason
     assert judged.evidence == "proved"
