@@ -66,7 +66,9 @@ class Pool:
             `pjrt` without its variable; a plugin that is not there.
         """
         peer = Peer.parse(name)
-        if ":" in name and not peer.build:  # `pjrt:$PLUGIN` of an unset variable is not `pjrt`
+        if (
+            ":" in name and not peer.build and peer.family != "native"
+        ):  # `pjrt:$PLUGIN` of an unset variable is not `pjrt`
             raise UsageError(detail=f"{name!r} names nothing behind the colon")
         if peer.family == "pjrt" and {*"*?["} & {*peer.build} and not is_path(peer.build):
             raise UsageError(detail=f"{name!r} is a pattern, as --require takes it; name the executors, or take `all`")

@@ -119,7 +119,9 @@ class Reader:
         except WorkerDied as died:
             detail = f"this module was not read: MLIR does not survive it, or it is too much work ({died.how})"
             if request["ask"] == "load":  # that it is a module was found before, with the types of its arguments
-                raise UnsupportedOp(op="module", reason=detail) from None
+                refusal = UnsupportedOp(op="module", reason=detail)
+                refusal.place = str(request["where"])
+                raise refusal from None
             raise FormatError(where=request["where"], detail=detail) from None
         if "refusal" in answer:
             error = wire.unpack_error(answer["refusal"])

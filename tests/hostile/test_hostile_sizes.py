@@ -15,7 +15,7 @@ from oracle.peers import NativeExecutor, external
 from oracle.verdict import Verdict
 from tenferro_ref import ops
 from tenferro_ref.console import read_text_form
-from tenferro_ref.errors import FormatError, ResourceExhausted
+from tenferro_ref.errors import FormatError, ResourceExhausted, UnsupportedOp
 from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.stablehlo.loader.statements import _generic
@@ -94,7 +94,7 @@ def test_a_constant_of_8_gib_in_a_module_of_a_hundred_bytes() -> None:
     with Reader() as reader:
         source = reader.source(code, "splat")
         for form in (code, reader.serialized(source, "bytecode")):
-            with pytest.raises(FormatError, match="memory beyond 2048 MiB"):
+            with pytest.raises(UnsupportedOp, match="memory beyond 2048 MiB"):
                 reader.load(form, "splat")
 
 
