@@ -123,3 +123,18 @@ def test_a_reduction_over_nothing_is_its_initial_value() -> None:
     for init in (-0.0, 7.5):
         (result,) = run(load(_REDUCE.format(n=0, init="%i")), np.zeros(0, np.float32), np.float32(init).reshape(()))
         assert (float(result), bool(np.signbit(result))) == (init, bool(np.signbit(init)))
+
+
+def test_a_sort_that_is_too_long_is_refused_before_its_stages_are_made() -> None:
+    """Those of 2**33 elements would not fit into any memory."""
+    type_ = f"tensor<{2**33}xi8>"
+    text = f"""func.func @main(%a: {type_}) -> {type_} {{
+      %0 = "stablehlo.sort"(%a) ({{
+      ^bb0(%x: tensor<i8>, %y: tensor<i8>):
+        %p = stablehlo.compare LT, %x, %y : (tensor<i8>, tensor<i8>) -> tensor<i1>
+        stablehlo.return %p : tensor<i1>
+      }}) {{dimension = 0 : i64}} : ({type_}) -> {type_}
+      return %0 : {type_}
+    }}"""
+    with pytest.raises(LoweringError, match="more than 16777216 comparisons"):
+        load(text)

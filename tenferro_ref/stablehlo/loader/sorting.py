@@ -1,6 +1,6 @@
 """Sorting, by a network: in each of its stages an element is compared with one other, and the two change places or stay.
 
-What an element is compared with depends on no value, so that a comparison that is open leaves open these two elements alone.
+What an element is compared with depends on no value, so that a comparison that is undecided leaves open these two elements alone.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ def _(b: Tracer, op: Operation, x: Value) -> Sequence[Value]:
 def _sorted(
     b: Tracer, op: Operation, lines: Sequence[Value], before: Callable[[Sequence[Value], Sequence[Value]], Value]
 ) -> Sequence[Value]:
-    """Arrays sorted along the last axis, and where each element was; of two of which none comes before the other the first stays so."""
+    """Arrays sorted along the last axis, and behind them the index that each element had. Equal elements keep their order."""
     shape = static(lines[0])
     rank, n = len(shape), shape[-1]
-    stages = [*_stages(n)]
-    if prod(shape) * len(stages) > _MOST_COMPARISONS:
+    levels = (n - 1).bit_length()
+    if prod(shape) * (levels * (levels + 1) // 2) > _MOST_COMPARISONS:  # before any stage is made
         raise op.refusal(f"more than {_MOST_COMPARISONS} comparisons")
     lines = [*lines, b.array(np.broadcast_to(np.arange(n, dtype=np.int32), shape))]
-    for partners in stages:
+    for partners in _stages(n):
         index = b.array(partners)
         pick = ops.Gather((*range(rank - 1),), (rank - 1,), (rank - 1,), 1, (*shape[:-1], 1))
         others = [b.apply(pick, v, index) for v in lines]
