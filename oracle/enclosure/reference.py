@@ -19,6 +19,9 @@ from oracle.enclosure.value import Enclosure, Interval, each_part, exact, hull, 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 
+#: Operations on bits that a mask may have a part in.
+_MASKING = ("and", "or", "xor")
+
 
 @ENCLOSE.row(ops.Bits)
 def _bits(op: ops.Bits, c: Context, *operands: Interval) -> Interval:
@@ -39,9 +42,6 @@ def _bits(op: ops.Bits, c: Context, *operands: Interval) -> Interval:
     monotone = _monotone(op.function, c.dtype, *by) & ((x.lo < 0) == (x.hi < 0))
     ends = (result(end, *(y.lo for y in by)) for end in (x.lo, x.hi))
     return _between(made, np.broadcast_to(monotone, shape), *ends)
-
-
-_MASKING = ("and", "or", "xor")
 
 
 def _monotone(function: str, dtype: DType, by: Interval | None = None) -> Array:

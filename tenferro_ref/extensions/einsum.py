@@ -21,8 +21,8 @@ from opt_einsum.paths import auto
 from tenferro_ref import ops
 from tenferro_ref.dims import Extent, InputDim, equal_extents, is_exact
 from tenferro_ref.dtype import INEXACT, NUMERIC, DType, promote
-from tenferro_ref.errors import RankMismatch, ShapeMismatch, UsageError
-from tenferro_ref.extensions.equations import Labels, explicit, lettered, nested, resolved
+from tenferro_ref.errors import ShapeMismatch, UsageError
+from tenferro_ref.extensions.equations import Labels, explicit, lettered, nested, resolved, wrong_rank
 from tenferro_ref.extensions.family import Family, check_count, check_dtype, read_config, register, reject
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import Value
@@ -159,9 +159,7 @@ def extents(op: ops.Extension, equation: Equation, shapes: Sequence[Sequence[E]]
     first: dict[str, Sequence[E]] = {}
     for i, (labels, shape) in enumerate(zip(equation.inputs, shapes, strict=True)):
         if len(labels) != len(shape):
-            raise RankMismatch(op=op.op, expected=len(labels), actual=len(shape)).saying(
-                f"{op.op}: operand {i} has rank {len(shape)}, and labels for rank {len(labels)} in the equation"
-            )
+            raise wrong_rank(op.op, i, labels, len(shape))
         for label, extent in zip(labels, shape, strict=True):
             known = found.setdefault(label, extent)
             if equal_extents(known, extent) is False:

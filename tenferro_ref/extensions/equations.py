@@ -27,6 +27,12 @@ def _fault(detail: str) -> InvalidArgument:
     return InvalidArgument("einsum", "equation", detail)
 
 
+def wrong_rank(op: str, operand: int, labels: Sequence[str], rank: int) -> RankMismatch:
+    """The error of an operand that has another rank than the equation has labels for it."""
+    words = f"{op}: operand {operand} has rank {rank}, and labels for rank {len(labels)} in the equation"
+    return RankMismatch(op, len(labels), rank).saying(words)
+
+
 def lettered(labels: Labels) -> str:
     """The equation of integer labels.
 
@@ -150,8 +156,7 @@ def resolved(equation: str, shapes: Sequence[Sequence[Extent]]) -> tuple[str, li
     covered = []
     for i, (term, labels, shape) in enumerate(zip(terms, named, shapes, strict=False)):
         if len(labels) > len(shape) or ("..." not in term and len(labels) != len(shape)):
-            words = f"einsum: operand {i} has rank {len(shape)}, and labels for rank {len(labels)} in the equation"
-            raise RankMismatch("einsum", len(labels), len(shape)).saying(words)
+            raise wrong_rank("einsum", i, labels, len(shape))
         covered.append(len(shape) - len(labels))
     given = any("..." in term for term in terms)
     if ("..." in output) > given or (max(covered) and "..." not in output):

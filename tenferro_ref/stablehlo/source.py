@@ -9,10 +9,12 @@ from tenferro_ref.ops import TensorType
 
 #: Custom calls by which JAX calls the Python process that lowered a module (`jax.debug.print`, `jax.pure_callback`).
 _CALLBACK = re.compile(r"custom_call:xla_(ffi_)?(partitioned_)?python_\w*callback")
-#: Operations that only several devices, a host or a queue give a meaning.
+#: Operations that exchange data with a host while the module runs.
+_HOST = frozenset({"infeed", "outfeed", "recv", "send"})
+#: Operations that only several devices, or an order among them, give a meaning.
 _DISTRIBUTED = frozenset({
     "after_all", "all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "create_token",
-    "infeed", "outfeed", "partition_id", "recv", "reduce_scatter", "replica_id", "sdy.manual_computation", "send",
+    "partition_id", "reduce_scatter", "replica_id", "sdy.manual_computation",
 })  # fmt: skip
 
 
@@ -20,12 +22,12 @@ def needs_host(name: str) -> str:
     """Why no other process can run an operation of `Source.ops` than the host that it speaks to; "" for all others."""
     if _CALLBACK.fullmatch(name):
         return "it calls a Python function of the process that lowered the module, which no other process has"
-    return "it waits for a host that takes part, and none does" if name in ("infeed", "outfeed", "recv", "send") else ""
+    return "it waits for a host that takes part, and none does" if name in _HOST else ""
 
 
 def distributed(name: str) -> str:
     """Why a reference of one device cannot run an operation of `Source.ops`; "" for all others."""
-    reason = "it is about several devices, tokens or I/O, of which a reference of one device has none"
+    reason = "it is about several devices or tokens, of which a reference of one device has none"
     return reason if name in _DISTRIBUTED else ""
 
 

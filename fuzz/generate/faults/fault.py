@@ -20,6 +20,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Op
 from tenferro_ref.program import GraphProgram, Instruction, Value
 
+#: Gives a program with other declared types of its inputs.
 Declared: TypeAlias = Callable[[GraphProgram], GraphProgram]
 
 
