@@ -25,6 +25,7 @@ from fuzz.findings.bundle import confirm, read_bundle, replay, write_bundle
 from fuzz.generate import DEFAULT
 from fuzz.generate.faults import faults, kinds, simplest_of
 from fuzz.generate.faults.batches import in_turn, invalid_case, invalid_places
+from fuzz.generate.faults.fault import Fault
 from fuzz.generate.input_sets import batch_of
 from fuzz.generate.settings import config_of
 from fuzz.records import Campaign, dumps, load
@@ -62,8 +63,8 @@ from tools.torture import _differences
 pytestmark = pytest.mark.once
 
 
-#: Programs of a campaign with the usual share of invalid ones by which every kind of error, and every fault, was due.
-KINDS_REACHED, FAULTS_REACHED = 32 * len(kinds(late=True)), 32 * len(faults(late=True))
+#: Programs of a campaign with the usual share of invalid ones by which every kind of error, every rule, and every fault was due.
+KINDS_REACHED, RULES_REACHED, FAULTS_REACHED = 11 * 24, 84 * 24, 193 * 24
 ONLY = ("invalid=1",)
 #: Programs of whole batches of 16, of which each has another fault until all were due.
 ALL = -(-len(faults(late=True)) // 16) * 16
@@ -77,18 +78,21 @@ def invalid_of(plan: Plan, batches: int) -> list[Case]:
 
 
 @pytest.mark.parametrize("seed", [0, 1, 77])
-def test_every_kind_and_every_fault_is_reached(seed: int) -> None:
+def test_every_kind_every_rule_and_every_fault_is_reached(seed: int) -> None:
     plan, everything = Plan(seed), faults(late=True)
-    dues = [
-        in_turn(seed, turn // len(everything))[turn % len(everything)]
-        for batch in range(FAULTS_REACHED // plan.batch)
-        for turn in invalid_places(seed, batch, plan.batch, DEFAULT.invalid).values()
-    ]
-    assert len(dues) == FAULTS_REACHED * DEFAULT.invalid
-    assert {due.kind for due in dues[: int(KINDS_REACHED * DEFAULT.invalid)]} == {*kinds(late=True)}
-    assert {due.name for due in dues} == {fault.name for fault in everything}
+
+    def dues(programs: int) -> list[Fault]:
+        return [
+            in_turn(seed, turn // len(everything))[turn % len(everything)]
+            for batch in range(-(-programs // plan.batch))
+            for turn in invalid_places(seed, batch, plan.batch, DEFAULT.invalid).values()
+        ]
+
+    assert {due.kind for due in dues(KINDS_REACHED)} == {*kinds(late=True)}
+    assert {due.rule for due in dues(RULES_REACHED)} == {fault.rule for fault in everything}
+    assert {due.name for due in dues(FAULTS_REACHED)} == {fault.name for fault in everything}
     made = [case.refusal.fault for case in invalid_of(plan, 4) if case.refusal]
-    assert made == [due.name for due in dues[:4]]
+    assert made == [due.name for due in dues(4 * plan.batch)]
 
 
 @pytest.mark.parametrize("input_sets", [1, 4])

@@ -1,7 +1,8 @@
 """Invalid cases in batches: which places of a batch have one, and with which fault.
 
 They stand in for programs of the batch; the other programs are what they would be without them. The faults come in turn: one
-of each kind of error, then another of each, so that the one covered least is next (as anchors, docs/adr/0008).
+of each rule, then another of each, so that the rule covered least is next (as anchors, docs/adr/0008), and kinds of error among
+rules in the same way.
 """
 
 from __future__ import annotations
@@ -54,13 +55,15 @@ def invalid_case(seed: int, batch: int, place: int, turn: int, config: Config = 
 
 @lru_cache(64)
 def in_turn(seed: int, round_: int, config: Config = DEFAULT) -> tuple[Fault, ...]:
-    """All faults of a config: one of each kind of error, then another one of each, in another order each time."""
-    taken: Counter[str] = Counter()
+    """All faults of a config: one of each rule, then another one of each, in another order each time."""
+    taken: Counter[tuple[int, str]] = Counter()
+    rules: Counter[str] = Counter()
     order = []
     for fault in sorted(faults(config, late=True), key=lambda fault: _hash(f"fault {seed} {round_} {fault.name}")):
-        taken[fault.kind] += 1
-        order.append((taken[fault.kind], fault))
-    return tuple(fault for _, fault in sorted(order, key=lambda entry: entry[0]))
+        rules[fault.rule] += 1
+        taken[rules[fault.rule], fault.kind] += 1
+        order.append((rules[fault.rule], taken[rules[fault.rule], fault.kind], fault))
+    return tuple(fault for *_, fault in sorted(order, key=lambda entry: entry[:2]))
 
 
 def _hash(key: str) -> bytes:

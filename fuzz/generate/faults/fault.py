@@ -36,6 +36,11 @@ class Fault(NamedTuple):
     #: The broken program, made of a growing one, the error that is due, and what declares the types of its inputs otherwise than they are.
     build: Callable[[Growth], tuple[GraphProgram, Refusal, Declared]]
 
+    @property
+    def rule(self) -> str:
+        """What is broken, whatever the op."""
+        return self.name.partition(":")[0]
+
 
 class Faulty(NamedTuple):
     """A faulty instruction, and the facts of its error.
