@@ -10,16 +10,17 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 
 from oracle.enclosure import integers
-from oracle.enclosure.arithmetic import add
+from oracle.enclosure.arithmetic import add, choose
 from oracle.enclosure.formats import Array
 from oracle.enclosure.moves import concatenated
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.sums import sum_of
-from oracle.enclosure.value import Interval, hull, spread
+from oracle.enclosure.value import Interval, spread
 from oracle.extents import extents
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
@@ -70,14 +71,10 @@ def possible(op: Op, least: Array, greatest: Array, size: int) -> Iterator[Array
 
 
 def taken(flat: Interval, sources: Iterator[Array]) -> Interval:
-    """The elements of a rank-1 enclosure at each of the `sources`, as their hull."""
-    result: Interval | None = None
-    for source in sources:
-        moved = flat.map(lambda a, source=source: a.take(source))  # type: ignore[misc]
-        result = moved if result is None else hull(result.plain(), moved.plain())
-    if result is None:
-        raise ValueError("no source")
-    return result
+    """The elements of a rank-1 enclosure at any of the `sources`."""
+    either = np.ones((), bool)
+    moved = (flat.map(lambda a, source=source: a.take(source)) for source in sources)  # type: ignore[misc]
+    return reduce(lambda x, y: choose(either, either, x, y), moved)
 
 
 def flattened(x: Interval) -> Interval:

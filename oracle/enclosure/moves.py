@@ -8,11 +8,11 @@ from math import prod
 
 import numpy as np
 
-from oracle.enclosure import integers, narrowing
+from oracle.enclosure import integers, multiples, narrowing
 from oracle.enclosure.bounds import may_be_zero
 from oracle.enclosure.formats import FORMATS, Array
 from oracle.enclosure.freedoms import contraction, flush, merging
-from oracle.enclosure.origin import Origin
+from oracle.enclosure.origin import Narrow, Origin
 from oracle.enclosure.poles import gapped
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import (
@@ -100,10 +100,21 @@ def _keep(x: Interval, mask: Callable[[int], Array]) -> Interval:
 
 def _filled(x: Interval, pos_zero: Array, between: Array) -> Interval:
     """What was moved, with +0 `between`; not by `replace`, which takes as long as several rules."""
-    before = x.origin.filled
-    filled = np.broadcast_to(between, x.shape) if before is None else before | between
+    before, narrow, multiple = x.origin.filled, x.origin.narrow, x.origin.multiple
+    between = np.broadcast_to(between, x.shape)
+    filled = between if before is None else before | between
+
+    def fill(v: Interval) -> Interval:
+        return _filled(v, v.pos_zero | (between & v.dtype.is_float), between)
+
     origin = Origin(
-        x.const, x.repeated, x.unrounded, filled=filled if x.dtype.is_float else None, fixed=between | fixed_in(x)
+        x.const,
+        x.repeated,
+        x.unrounded,
+        multiple=multiple and multiples.filled(multiple, between, fill),
+        narrow=narrow and Narrow(fill(narrow.value), narrow.exact),
+        filled=filled if x.dtype.is_float else None,
+        fixed=between | fixed_in(x),
     )
     return Interval(x.dtype, x.lo, x.hi, x.nan, pos_zero, x.neg_zero, origin)
 
@@ -126,12 +137,23 @@ def _concatenate(op: ops.Concatenate, c: Context, *parts: Interval) -> Interval:
 
 def concatenated(parts: Sequence[Interval], axis: int) -> Interval:
     """Intervals one after another along `axis`."""
-    origin = contraction.picked(*parts, pick=lambda ends, _: np.concatenate(ends, axis))
+
+    def join(arrays: Sequence[Array]) -> Array:
+        return np.concatenate(arrays, axis)
+
+    def join_values(values: Sequence[Interval]) -> Interval:
+        return concatenated(values, axis)
+
+    origin = contraction.picked(*parts, pick=lambda ends, _: join(ends))
     if terms := merging.joined(parts, axis):
         origin = replace(origin, terms=terms)
     if any(p.const or p.origin.fixed is not None for p in parts):
-        origin = replace(origin, fixed=np.concatenate([fixed_in(p) for p in parts], axis))
-    return merged(lambda arrays: np.concatenate(arrays, axis), parts).from_(origin)
+        origin = replace(origin, fixed=join([fixed_in(p) for p in parts]))
+    if narrow := narrowing.joined(parts, join_values):
+        origin = replace(origin, narrow=narrow)
+    if multiple := multiples.joined(parts, join, join_values):
+        origin = replace(origin, multiple=multiple)
+    return merged(join, parts).from_(origin)
 
 
 def fixed_in(x: Interval) -> Array:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from oracle.enclosure.formats import Array
@@ -35,6 +37,32 @@ def reciprocal(y: Interval) -> tuple[Interval, int] | None:
     of = y.origin.multiple
     sign = _sign(of.factor) if of is not None and of.inverse else 0
     return (of.value, sign) if of is not None and sign else None
+
+
+def joined(
+    parts: Sequence[Interval],
+    join: Callable[[Sequence[Array]], Array],
+    of_values: Callable[[Sequence[Interval]], Interval],
+) -> Multiple | None:
+    """What parts that are joined are multiples of, if any are; each other part is one of itself, or, beside reciprocals, of nothing known."""
+    first = next((p.origin.multiple for p in parts if p.origin.multiple), None)
+    if first is None:
+        return None
+    alone = np.nan if first.inverse else 1.0
+    known = [
+        m if (m := p.origin.multiple) and m.inverse == first.inverse else Multiple(p, np.full(p.shape, alone))
+        for p in parts
+    ]
+    return Multiple(of_values([m.value for m in known]), join([m.factor for m in known]), first.inverse)
+
+
+def filled(of: Multiple, between: Array, fill: Callable[[Interval], Interval]) -> Multiple | None:
+    """A multiple between whose elements zeros were put, which are multiples of zeros by any positive factor."""
+    if of.inverse:
+        return None
+    rest = of.factor[~between]
+    factor = rest[0] if rest.size and rest[0] > 0 else 1.0
+    return Multiple(fill(of.value), np.where(between, factor, of.factor))
 
 
 def _is_scale(x: Interval) -> bool:

@@ -1,12 +1,13 @@
 """A conversion to a wider float and back that a compiler leaves out: whole, or, from F32 to F64, around one operation.
 
 `F32(F64(x) + F64(y))` is `x + y` in F32, bit for bit, as F64 has more than twice the digits (Figueroa 1995): LLVM writes it so. What
-that changes is what an operation before or after may be fused with, so that only the origin of the value matters.
+that changes is what an operation before or after may be fused with, so that only the origin of the value matters. So it is where the
+bits of a float become a float again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -28,10 +29,43 @@ def converted(x: Interval, made: Interval) -> Interval:
     """A converted value, given what conversion alone makes of `x`."""
     if (x.dtype, made.dtype) in WIDER:
         return made.from_(made.origin.narrowed(Narrow(x, exact=True)))
+    return _back(x, made)
+
+
+def cast(x: Interval, made: Interval) -> Interval:
+    """A value of the same bits, given what these bits alone make of `x`."""
+    if x.dtype.is_float and made.dtype.is_int and x.dtype.bits == made.dtype.bits:
+        return made.from_(made.origin.narrowed(Narrow(x, exact=True)))
+    return _back(x, made)
+
+
+def _back(x: Interval, made: Interval) -> Interval:
     narrow = x.origin.narrow
     if narrow is None or made.dtype is not narrow.value.dtype:
         return made
     return narrow.value if narrow.exact else hull(made, narrow.value).from_(narrow.value.origin)
+
+
+def joined(parts: Sequence[Interval], join: Callable[[Sequence[Interval]], Interval]) -> Narrow | None:
+    """What parts that `join` joins were converted from, if any of them were; of the others that are no constants it is not known."""
+    dtypes = {p.origin.narrow.value.dtype for p in parts if p.origin.narrow}
+    if len(dtypes) != 1:
+        return None
+    (dtype,) = dtypes
+    known = [p.origin.narrow or Narrow(*_alone(p, dtype)) for p in parts]
+    return Narrow(join([n.value for n in known]), exact=all(n.exact for n in known))
+
+
+def _alone(x: Interval, dtype: DType) -> tuple[Interval, bool]:
+    """What a value that was not converted could have been converted from: a constant from one number, another from none that is known."""
+    value = _constant(x, dtype)
+    return (_unknown(dtype, x.shape), False) if value is None else (value, True)
+
+
+def _unknown(dtype: DType, shape: tuple[int, ...]) -> Interval:
+    """No value, of each element."""
+    never = np.zeros(shape, bool)
+    return Interval(dtype, np.full(shape, np.inf), np.full(shape, -np.inf), never, never, never)
 
 
 def of_result(op: Op, contexts: Mapping[DType, Context], made: Enclosure, operands: Sequence[Enclosure]) -> Enclosure:
@@ -53,6 +87,11 @@ def _narrow(x: Interval) -> Interval | None:
     narrow = x.origin.narrow
     if narrow is not None:
         return narrow.value if narrow.exact and narrow.value.dtype is DType.F32 else None
-    if not x.const or not x.is_point or np.any(FORMATS[DType.F32].nearest(x.lo) != x.lo):
+    return _constant(x, DType.F32)
+
+
+def _constant(x: Interval, dtype: DType) -> Interval | None:
+    """A constant as the narrower float that it could have been converted from."""
+    if not x.dtype.is_float or not x.const or not x.is_point or np.any(FORMATS[dtype].nearest(x.lo) != x.lo):
         return None
-    return Interval(DType.F32, x.lo, x.hi, x.nan, x.pos_zero, x.neg_zero).known_as(const=True, repeated=x.repeated)
+    return Interval(dtype, x.lo, x.hi, x.nan, x.pos_zero, x.neg_zero).known_as(const=True, repeated=x.repeated)

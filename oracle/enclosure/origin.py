@@ -133,7 +133,8 @@ class Multiple:
 
 @record
 class Narrow:
-    """The value of a narrower float that a value is (`exact`), or may be, when it is converted back."""
+    """What a value was converted from, and is again (`exact`), or may be, when it is converted back: a narrower float, or the float
+    whose bits an integer has. No value at all where that is not known of an element."""
 
     value: Interval
     exact: bool

@@ -11,9 +11,10 @@ from functools import partial, reduce
 
 import numpy as np
 
-from oracle.enclosure import integers
+from oracle.enclosure import integers, narrowing
 from oracle.enclosure.formats import Array
-from oracle.enclosure.freedoms import flush
+from oracle.enclosure.freedoms import contraction, flush
+from oracle.enclosure.poles import united
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, Context
 from oracle.enclosure.value import Enclosure, Interval, each_part, exact, hull, real_point
 from tenferro_ref import ops
@@ -85,6 +86,10 @@ def _imag(op: ops.Imag, c: Context, x: Enclosure) -> Enclosure:
 
 @ENCLOSE.row(ops.Bitcast)
 def _bitcast(op: ops.Bitcast, c: Context, x: Interval) -> Interval:
+    return narrowing.cast(x, _of_bits(c, x))
+
+
+def _of_bits(c: Context, x: Interval) -> Interval:
     known = np.asarray(x.lo == x.hi)
     if x.dtype.is_float:
         known = known & ~x.nan & ~(x.pos_zero & x.neg_zero)
@@ -115,15 +120,20 @@ def _bitcast(op: ops.Bitcast, c: Context, x: Interval) -> Interval:
 
 @ENCLOSE.row(ops.Repeated)
 def _repeated(op: ops.Repeated, c: Context, once: Interval, *others: Interval) -> Interval:
-    """All between the operands; of integers that are added or multiplied what initial values make of `never`, if that does not wrap."""
-    if not once.dtype.is_int or op.function not in ("add", "multiply"):
+    """One of the operands; where they are added or multiplied, all between them: of integers what initial values make of `never`, if that
+    does not wrap. What reads the result may read any operand before it was rounded."""
+    arithmetic = op.function in ("add", "multiply")
+    if not once.dtype.is_int or not arithmetic:
         made = reduce(hull, others, once)
-        across = (made.lo < 0) & (made.hi > 0)
-        return (
-            replace(made, pos_zero=made.pos_zero | across, neg_zero=made.neg_zero | across)
-            if once.dtype.is_float
-            else made
+        if not once.dtype.is_float:
+            return made
+        made = made.from_(
+            contraction.picked(once, *others, pick=lambda v, low: (np.minimum if low else np.maximum).reduce(v))
         )
+        if not arithmetic:
+            return united(made, once, *others)
+        across = (made.lo < 0) & (made.hi > 0)
+        return replace(made, pos_zero=made.pos_zero | across, neg_zero=made.neg_zero | across)
     never, initial = others
     # as vectors: NumPy makes Python's integers of arrays of objects without an axis, and then C's of those
     low, high, *bounds = (v.ravel().astype(object) for v in (never.lo, never.hi, initial.lo, initial.hi))

@@ -45,8 +45,12 @@ def _alike(x: Interval, y: Interval) -> bool:
     u, v = x.unrounded, y.unrounded
     if u is None or v is None or x.shape != y.shape:
         return False
-    one, other = ((a.lo, a.hi, a.nan, a.pos_zero, a.neg_zero, w.lo, w.hi) for a, w in ((x, u), (y, v)))
+    one, other = ((*_sets(a), w.lo, w.hi) for a, w in ((x, u), (y, v)))
     return all(map(np.array_equal, one, other))
+
+
+def _sets(x: Interval) -> tuple[Array, ...]:
+    return x.lo, x.hi, x.nan, x.pos_zero, x.neg_zero
 
 
 def along_last(x: Interval) -> Interval | None:
@@ -65,10 +69,14 @@ def along_last(x: Interval) -> Interval | None:
 
 
 def chosen(pred: Interval, x: Interval, y: Interval) -> Interval | None:
-    """The operand that a Select gives back: both are one value, or a constant predicate picks one throughout."""
+    """The operand that a Select gives back: both are one value, or the same constant, or a constant predicate picks one throughout."""
     if x is y:
         return x
-    if not pred.const or x.shape != y.shape:
+    if x.shape != y.shape:
+        return None
+    if x.const and y.const and x.is_point and y.is_point and all(map(np.array_equal, _sets(x), _sets(y))):
+        return x
+    if not pred.const:
         return None
     return y if not np.any(pred.can_true) else x if not np.any(pred.can_false) else None
 

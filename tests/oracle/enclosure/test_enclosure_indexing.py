@@ -57,6 +57,12 @@ def test_an_undecided_slice_and_update():
     assert (u.lo[0] == X[0]).all()
 
 
+def test_of_two_elements_that_a_slice_may_take_none_between_is_possible():
+    program, arrays = blurred(ops.DynamicSlice((1,)), F32([7, 9, -1000, 1000]), F32([np.log(3)]))
+    (e,) = enclose(program, arrays, XLA)
+    assert [bool(e.contains(F32([v]))) for v in (-1000, 0.123, 1000)] == [True, False, True]
+
+
 def test_an_update_that_may_land_elsewhere_may_be_nothing():
     (e,) = enclose(*blurred(ADD_ROWS, X, LOGS[2:], np.full((1, 4), 8, F32)), IEEE)
     assert (e.hi - e.lo).tolist() == [[0] * 4, [8] * 4, [8] * 4]

@@ -35,7 +35,7 @@ def rows(b: Any, x: Any, *bounds: tuple[int, int]) -> Any:
 
 def is_fused(after: Callable[..., Any], sign: int = 1) -> bool:
     """Whether `after` the product X Y the error of its rounding may be left when the rounded product is subtracted."""
-    b = GraphBuilder()
+    b = GraphBuilder(policy=STABLEHLO)
     x, y, z, w = (b.input(DType.F32, SHAPE) for _ in range(4))
     made = after(b, x * y, w)
     program = b.build(made - z if sign > 0 else made + z)
@@ -61,7 +61,61 @@ def largest_of_copies(b: Any, t: Any, w: Any) -> Any:
     return b.apply(ops.ReduceMax((0,)), b.apply(ops.BroadcastInDim((3, *SHAPE), (1, 2)), t))
 
 
+def taken_anywhere(b: Any, t: Any, w: Any) -> Any:
+    """The product, at a start of which its enclosure says 0 or 1, in two copies of it."""
+    copies = b.apply(ops.BroadcastInDim((2, *SHAPE), (1, 2)), t)
+    one = b.apply(ops.Slice((0, 0), (1, 1), (1, 1)), convert(b, b.apply(ops.Exp(), w - w), DType.I32))
+    start = b.apply(ops.Pad((0,), (2,), (0,)), one[0])
+    return b.apply(ops.DynamicSlice((1, *SHAPE)), copies, start)[0]
+
+
+def with_initial_zero(b: Any, t: Any, w: Any) -> Any:
+    """A sum of one term that starts from -0, as the reader of StableHLO writes it."""
+    line = b.apply(ops.Reshape((1, *SHAPE)), t)
+    total = b.apply(ops.ReduceSum((0,)), line)
+    return b.apply(ops.Repeated("add", 1), total, -b.apply(ops.ReduceSum((0,)), -line))
+
+
+def cut(b: Any, x: Any, start: int) -> Any:
+    return b.apply(ops.Slice((start, 0), (start + 2, 2), (1, 1)), x)
+
+
+def padded(b: Any, x: Any) -> Any:
+    return b.apply(ops.Pad((1, 0), (1, 0), (0, 0)), x)
+
+
+def beside(b: Any, x: Any, other: Any) -> Any:
+    return b.apply(ops.Concatenate(0), other, x)
+
+
+def through_f64(b: Any, t: Any, move: Callable[[Any], Any]) -> Any:
+    return convert(b, move(convert(b, t, DType.F64)), DType.F32)
+
+
+def through_bits(b: Any, t: Any, move: Callable[[Any], Any]) -> Any:
+    return b.apply(ops.Bitcast(DType.F32), move(b.apply(ops.Bitcast(DType.U32), t)))
+
+
 LEFT_OUT = {
+    "anywhere": taken_anywhere,
+    "initial zero": with_initial_zero,
+    "padded in f64": lambda b, t, w: through_f64(b, t, lambda x: cut(b, padded(b, x), 1)),
+    "a corner in f64": lambda b, t, w: through_f64(b, t, lambda x: b.apply(ops.Tril(2), x)),
+    "beside another in f64": lambda b, t, w: through_f64(
+        b, t, lambda x: cut(b, beside(b, x, convert(b, w, DType.F64)), 2)
+    ),
+    "padded half": lambda b, t, w: cut(
+        b, padded(b, t * full(b, 0.5)) / b.apply(ops.BroadcastInDim((4, 2), ()), b.constant(F32(0.5), DType.F32)), 1
+    ),
+    "half beside another": lambda b, t, w: cut(b, beside(b, t * full(b, 0.5), w), 2) / full(b, 0.5),
+    "reciprocal beside another": lambda b, t, w: full(b, 1) / cut(b, beside(b, full(b, 1) / t, w), 2),
+    "padded bits": lambda b, t, w: through_bits(b, t, lambda x: cut(b, padded(b, x), 1)),
+    "bits beside others": lambda b, t, w: through_bits(
+        b, t, lambda x: cut(b, beside(b, x, b.apply(ops.Bitcast(DType.U32), w)), 2)
+    ),
+    "bits beside integers": lambda b, t, w: through_bits(
+        b, t, lambda x: cut(b, beside(b, x, convert(b, w, DType.U32)), 2)
+    ),
     "maximum": lambda b, t, w: b.apply(ops.Maximum(), t, t),
     "minimum": lambda b, t, w: b.apply(ops.Minimum(), full(b, INF), t),
     "clamp": lambda b, t, w: b.apply(ops.Clamp(), t, full(b, -INF), full(b, INF)),
@@ -212,6 +266,24 @@ def test_an_integer_that_algebra_gives_back_is_the_same_one() -> None:
     program = b.build(*(convert(b, i - made, DType.F32) + x for made in same))
     sums = enclose(program, [np.zeros(1, np.int32), F32([-0.0])], XLA)
     assert [bool(e.contains(F32([-0.0]))) for e in sums] == list(same.values())
+
+
+def test_a_zero_selected_from_equal_constants_is_left_out_of_a_sum() -> None:
+    b = GraphBuilder()
+    x, w = (b.input(DType.F32, SHAPE) for _ in range(2))
+    zeros = full(b, 0), full(b, 3) - full(b, 3)
+    made = x + b.apply(ops.Select(), b.apply(ops.Compare(CompareDir.Gt), w, x), *zeros)
+    (e,) = enclose(b.build(made), [np.full(SHAPE, F32(-0.0)), W], XLA)
+    assert e.contains(np.full(SHAPE, F32(-0.0))).all()
+
+
+def test_an_initial_value_is_an_extremum_or_it_is_not() -> None:
+    b = GraphBuilder(policy=STABLEHLO)
+    once, never = (b.input(DType.F32, (1,)) for _ in range(2))
+    (e,) = enclose(b.build(b.apply(ops.Repeated("maximum", 1), once, never)), [F32([10]), F32([1])], IEEE)
+    assert [bool(e.contains(F32([v]))) for v in (1, 5.7, 10)] == [True, False, True]
+    (e,) = enclose(b.build(b.apply(ops.Repeated("add", 2), once, never)), [F32([10]), F32([1])], IEEE)
+    assert e.contains(F32([5.7]))
 
 
 def test_a_square_is_left_alone_beside_a_zero_of_the_program_only() -> None:
