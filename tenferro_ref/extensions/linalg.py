@@ -283,6 +283,7 @@ LINALG = register(Family(FAMILY, OPS, _infer, _execute))
 def _apply(op: str, *operands: Value, **config: bool | str | int | float | None) -> tuple[Value, ...]:
     if config.get("derivative_eps") == DERIVATIVE_EPS:
         del config["derivative_eps"]
+    config = {name: x.item() if isinstance(x, np.generic) else x for name, x in config.items()}
     return builder_of(*operands).apply_many(ops.Extension.of(FAMILY, op, config), *operands)
 
 

@@ -250,8 +250,11 @@ def lu_solve_prepared(
 def _getc2(a: Matrix) -> tuple[Matrix, Matrix, Matrix, int, bool]:
     """L and U in one matrix, orders of rows and columns, parity, and whether a pivot was too small.
 
-    Such a pivot is replaced by the rounding error of the largest, so that the factors can still be used.
+    Such a pivot is replaced by the rounding error of the largest, so that the factors can still be used. Of a matrix that is not
+    finite all factors are NaN, in its own order.
     """
+    if not np.isfinite(a).all():  # where no element is the largest, LAPACK exchanges rows by uninitialised numbers
+        return np.full_like(a, np.nan), np.arange(len(a)), np.arange(len(a)), 1, False
     if a.size == 0:
         return a, np.arange(0), np.arange(0), 1, False
     packed, rows, columns, info = lapack("getc2", a)(a)

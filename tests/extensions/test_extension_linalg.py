@@ -255,6 +255,27 @@ def test_what_is_not_finite_goes_through_direct_factorisations():
     assert np.isnan(run(linalg.solve, np.eye(2), NOT_FINITE)[0]).any()
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_matrix_without_a_largest_element_has_no_factors_with_full_pivoting(dtype, value):
+    """LAPACK's getc2 ended the process: it finds no pivot in a matrix that is NaN, and exchanges rows by what is in memory."""
+    a = np.full((3, 3), value, dtype.numpy)
+    p, lower, upper, q, parity = run(linalg.full_piv_lu, a)
+    np.testing.assert_array_equal(p, np.eye(3))
+    np.testing.assert_array_equal(q, np.eye(3))
+    assert parity == 1
+    assert np.isnan(lower[np.tril_indices(3, -1)]).all()
+    assert np.isnan(upper[np.triu_indices(3)]).all()
+    for transpose_a in (False, True):
+        (x,) = run(lambda a, b, t=transpose_a: linalg.full_piv_lu_solve(a, b, transpose_a=t), a, a)
+        assert np.isnan(x).all()
+
+
+def test_a_flag_may_be_numpys():
+    (x,) = run(lambda a, b: linalg.triangular_solve(a, b, unit_diagonal=np.bool_(True)), np.zeros((2, 2)), np.eye(2))
+    np.testing.assert_array_equal(x, np.eye(2))
+
+
 def test_unit_diagonal_is_not_read():
     (x,) = run(lambda a, b: linalg.triangular_solve(a, b, unit_diagonal=True), np.zeros((2, 2)), np.eye(2))
     np.testing.assert_array_equal(x, np.eye(2))
