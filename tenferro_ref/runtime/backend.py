@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -52,6 +52,7 @@ class BackendSession(Protocol):
         ...
 
 
+@runtime_checkable
 class TensorBackend(Protocol):
     """Where a program's instructions run."""
 

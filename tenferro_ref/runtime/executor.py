@@ -38,6 +38,11 @@ class GraphExecutor:
         Smallest number of elements at which an elementwise run is fused.
     decline_reused
         The engine's newer rule for triplet and pair segments (see `segment_exec_program`).
+
+    Raises
+    ------
+    InvalidArgument
+        The backend is none, or the threshold no integer.
     """
 
     def __init__(
@@ -49,6 +54,12 @@ class GraphExecutor:
         fusion_threshold: int = FUSION_THRESHOLD,
         decline_reused: bool = True,
     ) -> None:
+        if backend is not None and (isinstance(backend, type) or not isinstance(backend, TensorBackend)):
+            detail = f"expected a TensorBackend, such as NumpyBackend(), got {backend!r}"
+            raise InvalidArgument("GraphExecutor", "backend", detail)
+        if not isinstance(fusion_threshold, int):
+            detail = f"expected a number of elements, got {fusion_threshold!r}"
+            raise InvalidArgument("GraphExecutor", "fusion_threshold", detail)
         self.settings = Settings(
             NumpyBackend() if backend is None else backend,
             checking,
@@ -77,7 +88,9 @@ class GraphExecutor:
         InvalidArgument
             The program is none, or the inputs are no sequence of arrays.
         InvalidCompiledGraph
-            The program is a graph, or malformed, or the inputs do not fit it.
+            The program is a graph, or malformed, or the inputs are of another number or dtype.
+        ShapeMismatch
+            The shape of an input contradicts the declared one, or a symbol that repeats.
         ShapeConstraintViolation, ShapeConstraintEvaluation
             The inputs break a shape guard of the program.
         ValidationError
@@ -108,9 +121,10 @@ class GraphExecutor:
     def _run(self, program: ExecProgram, inputs: Sequence[Tensor | Array]) -> Run:
         arrays = [materialize(x) for x in listed("program", inputs)]
         types = tuple([type_of(a) for a in arrays])
-        if self._last is None or self._last.program is not program or self._last.inputs != types:
-            self._last = self._plan(program, types)
-        return Run(self.settings, self._last, arrays)
+        plan = self._last  # read once: another thread may put another program's there
+        if plan is None or plan.program is not program or plan.inputs != types:
+            plan = self._last = self._plan(program, types)
+        return Run(self.settings, plan, arrays)
 
     def _plan(self, program: ExecProgram, inputs: tuple[TensorType, ...]) -> Plan:
         _check_kind(program)

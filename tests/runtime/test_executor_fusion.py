@@ -181,6 +181,38 @@ def test_a_program_that_runs_again_is_not_planned_again():
     assert executor._last.program is other
 
 
+@pytest.mark.parametrize("reads", [1, 2, 3])
+def test_a_plan_that_another_thread_leaves_is_not_run(reads: int) -> None:
+    """One executor in two threads gave the results of the other's program."""
+
+    class Shared(GraphExecutor):
+        left, own, other = 0, None, None
+
+        @property
+        def _last(self):
+            self.left -= 1
+            return self.other if self.left < 0 else self.own
+
+        @_last.setter
+        def _last(self, plan):
+            self.own = plan
+
+    x = GraphBuilder().input("F64", ONES.shape)
+    program, other = exec_of(x + x), exec_of(x * 5.0)
+    executor = Shared()
+    executor.eval_exec_ir(other, [ONES])
+    executor.other = executor.own
+    executor.eval_exec_ir(program, [ONES])
+    executor.left = reads
+    assert (executor.eval_exec_ir(program, [ONES])[0] == 2).all()
+
+
+@pytest.mark.parametrize("settings", [{"backend": 5}, {"backend": NumpyBackend}, {"fusion_threshold": None}])
+def test_settings_of_another_kind_are_refused(settings) -> None:
+    with pytest.raises(InvalidArgument, match=next(iter(settings))):
+        GraphExecutor(**settings)
+
+
 def test_a_fused_result_that_is_its_operand_outlives_it() -> None:
     """Conj of a real scalar is the scalar: it must not share the buffer that is poisoned after its last use."""
     b = GraphBuilder()
