@@ -90,7 +90,7 @@ class DType(Enum):
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
-        """Little-endian NumPy dtype of one element."""
+        """NumPy dtype of one element, in the machine's byte order: little-endian, as the formats are, on all that it runs on."""
         return _NUMPY[self]
 
     @property
@@ -196,7 +196,7 @@ _INTS = frozenset(d for d in DType if d.value.kind in ("int", "uint"))
 #: Floats of 16 bits or fewer.
 NARROW_FLOATS = _FLOATS - FLOAT
 
-_NUMPY = {d: np.dtype(d.value.numpy).newbyteorder("<") for d in DType}
+_NUMPY = {d: np.dtype(d.value.numpy) for d in DType}
 _OF_NUMPY = {np.dtype(d.value.numpy): d for d in DType}
 
 

@@ -44,7 +44,7 @@ class Tensor:
         Raises
         ------
         InvalidArgument
-            The data is no array, or of a dtype that the engine does not know.
+            The data is no array, a masked one, or of a dtype that the engine does not know.
         PlacementMismatch
             The data is on a device.
         """
@@ -57,6 +57,10 @@ class Tensor:
             array = np.asarray(data, None if dtype is None else dtype.numpy)
         except (ValueError, TypeError, OverflowError) as error:  # rows of several lengths, words, beyond the range
             raise InvalidArgument(op="Tensor", argument="data", detail=str(error)) from None
+        if isinstance(data, np.ma.MaskedArray):
+            detail = "a masked array, whose mask would be lost: x.filled(0) puts a number where it masks"
+            raise InvalidArgument(op="Tensor", argument="data", detail=detail)
+        array = native(array)
         try:
             DType.of(array)
         except KeyError:
@@ -135,6 +139,11 @@ def column_major(array: Array) -> Array:
     if array.size == 1 and any(stride != array.itemsize for stride in array.strides):
         return array.copy(order="F")
     return array if array.flags.f_contiguous else np.asfortranarray(array)
+
+
+def native(array: Array) -> Array:
+    """`array` itself, or if its bytes are in the other order a copy with the same numbers in the machine's."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def same_bits(a: Array, b: Array) -> bool:
@@ -229,6 +238,7 @@ def load_arrays(path: str | Path, due: Mapping[str, float] | None = None) -> dic
         raise FormatError(where=str(path), detail=f"not an .npz of plain arrays: {reason}") from None
     except MemoryError:
         raise FormatError(where=str(path), detail="declares more data than fits in memory") from None
+    arrays = {name: native(array) for name, array in arrays.items()}
     for name, array in sorted(arrays.items()):
         # NumPy writes what only `ml_dtypes` knows as plain bytes: the reader must know the dtype
         if array.dtype not in _KNOWN and (array.dtype.names or array.dtype.str not in ("|V1", "|V2")):

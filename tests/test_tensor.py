@@ -47,7 +47,7 @@ def test_of_takes_what_numpy_takes() -> None:
     assert Tensor.of([1, 2], DType.C32).dtype is DType.C32
 
 
-@pytest.mark.parametrize("foreign", ["longdouble", "object", "U1", ">f8"])
+@pytest.mark.parametrize("foreign", ["longdouble", "object", "U1"])
 def test_foreign_dtypes_are_refused(foreign: str) -> None:
     with pytest.raises(InvalidArgument, match="none of the dtypes") as caught:
         Tensor.of(np.zeros(1, foreign))
@@ -73,6 +73,21 @@ def test_views_materialise_to_what_they_show(array: np.ndarray, data: st.DataObj
         assert dense.shape == expected.shape
         assert dense.tobytes("F") == expected.tobytes("F")
     assert array.tobytes() == before
+
+
+def test_bytes_in_the_other_order_are_read(tmp_path: Path) -> None:
+    numbers = np.arange(6.0).reshape(2, 3)
+    foreign = numbers.astype(">f8")
+    np.savez(tmp_path / "x.npz", in0=foreign)
+    (loaded,) = load_npz(tmp_path / "x.npz", "in")
+    for array in (Tensor.of(foreign).materialize(), loaded):
+        assert array.dtype.isnative
+        assert np.array_equal(array, numbers)
+
+
+def test_a_mask_is_not_lost() -> None:
+    with pytest.raises(InvalidArgument, match="masked"):
+        Tensor.of(np.ma.array([1.0, 2.0], mask=[False, True]))
 
 
 def test_a_dense_column_major_array_is_not_copied() -> None:
@@ -276,7 +291,6 @@ MALFORMED: dict[str, tuple[bytes, str]] = {
     "bytes of an unknown dtype": (_saved(in0=np.zeros(1, "V1")), "is none of the dtypes; name it in0.F8E4M3FN"),
     "strings": (_saved(in0=np.array(["a"])), "is none of the dtypes"),
     "structured": (_saved(in0=np.zeros(1, "f8,i4")), "is none of the dtypes"),
-    "big-endian": (_saved(in0=np.zeros(2, ">f8")), "dtype >f8 is none"),
     "header is no dict": (_zip(in0=_npy("[]\n")), "not an .npz"),
     "header runs code": (_zip(in0=_npy("__import__('os').abort()\n")), "not an .npz"),
     "header unfinished": (_zip(in0=_npy("{'descr': ")), "not an .npz"),

@@ -120,7 +120,7 @@ def _wrong_dtype(path: Path) -> None:
 
 
 def _foreign_dtype(path: Path) -> None:
-    np.savez(path, in0=np.zeros((2, 3), ">f8"))
+    np.savez(path, in0=np.zeros((2, 3), "longdouble"))
 
 
 def _not_npy(path: Path) -> None:
