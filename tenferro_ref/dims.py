@@ -63,7 +63,9 @@ class DimOp(_Symbolic):
     operations: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Raise InvalidArgument (ExpressionTooLarge) beyond `MAX_OPERATIONS`."""
+        """Raise InvalidArgument beyond `MAX_OPERATIONS` (ExpressionTooLarge), and for another kind than there are."""
+        if self.kind not in _EVALUATE:
+            raise _fault("kind", f"{self.kind!r} is none of {', '.join(_EVALUATE)}")
         count = 1 + sum(e.operations for e in (self.lhs, self.rhs) if isinstance(e, DimOp))
         if count > MAX_OPERATIONS:
             raise _fault("ExpressionTooLarge", f"more than {MAX_OPERATIONS} operations")

@@ -68,6 +68,11 @@ def test_faults_have_the_engines_names(expr: DimExpr, argument: str) -> None:
     assert fault(expr, [[3, 5], [7]]) == argument
 
 
+def test_an_operation_that_there_is_not_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="'pow' is none of add, sub, mul"):
+        DimOp("pow", 2, 2)  # type: ignore[arg-type]
+
+
 def test_values_up_to_the_largest_usize() -> None:
     assert evaluate(DimOp("add", USIZE_MAX, 0), []) == USIZE_MAX
     assert evaluate(DimOp("mul", 2**32, 2**31), []) == 2**63

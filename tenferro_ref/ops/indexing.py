@@ -176,13 +176,13 @@ class Slice(Op):
         for axis, (start, limit, stride) in enumerate(zip(self.starts, self.limits, self.strides, strict=True)):
             extent = constant_extent(self, x.shape[axis], "operand shape")
             if limit > extent:
-                raise AxisOutOfBounds(op=self.name, axis=axis, rank=x.rank)
+                words = f"{self.name}: limit {limit} on axis {axis} is beyond its extent {extent}"
+                raise AxisOutOfBounds(op=self.name, axis=axis, rank=x.rank).saying(words)
             if stride < 1:
                 raise InvalidArgument(op=self.name, argument="strides", detail=f"stride {stride} on axis {axis}")
             if not 0 <= start <= limit:
-                raise InvalidArgument(
-                    op=self.name, argument="starts", detail=f"start {start} beyond limit {limit} on axis {axis}"
-                )
+                wrong = "is negative" if start < 0 else f"beyond limit {limit}"
+                raise InvalidArgument(op=self.name, argument="starts", detail=f"start {start} {wrong} on axis {axis}")
             shape.append(-((start - limit) // stride))
         return x.with_shape(shape)
 

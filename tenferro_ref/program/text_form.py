@@ -224,6 +224,18 @@ def _without_spaces(text: str) -> str:
     return "".join(text.split())
 
 
+def _check_end(lines: list[tuple[_Place, str]]) -> None:
+    """Refuse a program without its closing brace, or with anything behind it."""
+    end = next((i for i, (_, line) in enumerate(lines) if line.startswith("}")), None)
+    if end is None:
+        _fail(lines[-1][0], "the closing } is missing")
+    at, line = lines[end]
+    if line != "}":
+        _fail(at + 1, "text after the closing }")
+    if lines[end + 1 :]:
+        _fail(lines[end + 1][0], "text after the closing }")
+
+
 def parse(text: str, where: str = "program") -> Program:
     """Read the text form, by way of the JSON form's reader, which checks all but the result types.
 
@@ -245,8 +257,7 @@ def parse(text: str, where: str = "program") -> Program:
     lines = [(at, line) for at, line in numbered if line and not line.startswith("//")]
     if not lines or not (head := _HEAD.fullmatch(lines[0][1])):
         _fail(lines[0][0] if lines else _Place(where, 1), "expected `graph (%0: F64[2, 3], ...) -> (%1) slots N {`")
-    if lines[-1][1] != "}":
-        _fail(lines[-1][0], "the closing } is missing")
+    _check_end(lines)
     at = lines[0][0]
     reader = _Reader({"$": at, "$.n_slots": at + head.start("slots"), "$.inputs": at + head.start("inputs")})
     entries: dict[str, Any] = {

@@ -116,15 +116,15 @@ class Value:
 
     def __invert__(self) -> Value:
         """Logical not, of Bool values: a Select, for there is no such op."""
-        return choose(self, False, True)
+        return choose(_truth(self, "~"), False, True)
 
     def __and__(self, other: Operand) -> Value:
         """Logical and, of Bool values."""
-        return choose(self, _truth(other), False)
+        return choose(_truth(self, "&"), _truth(other, "&"), False)
 
     def __or__(self, other: Operand) -> Value:
         """Logical or, of Bool values."""
-        return choose(self, True, _truth(other))
+        return choose(_truth(self, "|"), True, _truth(other, "|"))
 
     # --- structure ---
 
@@ -255,7 +255,7 @@ def normal_axes(axes: Axes, rank: int) -> tuple[int, ...]:
 
 
 def _lift(builder: Builder, operand: Operand, beside: DType | None) -> Value:
-    """A value as it is, a number as a constant: of the dtype beside it, unless that loses a fraction or an imaginary part."""
+    """A value as it is, a number as a constant: of the dtype beside it, unless numbers of its type are of a wider kind."""
     if isinstance(operand, Value):
         return operand
     if isinstance(operand, np.generic):
@@ -274,6 +274,10 @@ def _lift(builder: Builder, operand: Operand, beside: DType | None) -> Value:
     if isinstance(operand, complex):
         return builder.constant(operand, beside.complex if beside in INEXACT else DType.C64)
     kind = type(operand).__name__
+    if isinstance(operand, InputDim | DimOp | UpperBound | Unknown):
+        raise UsageError(
+            detail=f"the extent {operand} is no number before the program runs: shape_of(x, axis) gives it"
+        )
     raise UsageError(detail=f"{kind} is neither a Value nor a number; an array must be a program input")
 
 
@@ -402,11 +406,12 @@ def choose(pred: Value, on_true: Operand, on_false: Operand) -> Value:
     return pred.builder.apply(ops.Select(), *broadcast("Select", pred, *picks))
 
 
-def _truth(operand: Operand) -> Operand:
+def _truth(operand: Any, operator: str) -> Any:
     """`operand`, which must be Bool: of an integer only "zero or not" would remain."""
     dtype = operand.dtype.name if isinstance(operand, Value) else type(operand).__name__
     if dtype not in ("Bool", "bool"):
-        raise DTypeMismatch(op="Select", lhs=DType.Bool.name, rhs=dtype)
+        words = f"{operator} is of Bool values alone, and here is {dtype}: compare it, as in x != 0"
+        raise DTypeMismatch(op="Select", lhs=DType.Bool.name, rhs=dtype).saying(words)
     return operand
 
 

@@ -214,6 +214,22 @@ def test_fault(op: Op, inputs: tuple[TensorType, ...], kind: type[TenferroError]
         assert error.op == ("DimExpr" if str(named)[0].isupper() and named is not None else expected)
 
 
+@pytest.mark.parametrize(
+    ("starts", "limits", "words"),
+    [
+        ((0, 0), (5, 3), "Slice: limit 5 on axis 0 is beyond its extent 2"),
+        ((0, -1), (2, 3), "Slice: starts: start -1 is negative on axis 1"),
+        ((0, 2), (2, 1), "Slice: starts: start 2 beyond limit 1 on axis 1"),
+    ],
+)
+def test_a_bound_of_a_slice_is_said_by_what_it_exceeds(
+    starts: tuple[int, ...], limits: tuple[int, ...], words: str
+) -> None:
+    with pytest.raises(ValidationError) as caught:
+        ops.Slice(starts, limits, (1, 1)).result_types((x(2, 3),))
+    assert str(caught.value) == words
+
+
 def test_range_is_checked_before_repeats_and_overlap() -> None:
     with pytest.raises(AxisOutOfBounds):
         ops.DotGeneral((1, 1), (0, 9), (1,), ()).result_types((x(2, 3), x(3, 4)))

@@ -145,6 +145,10 @@ def test_errors_are_typed_and_name_op_and_axis(
         (lambda x: tn.diag(x[:, :, None]), "^diag: the operand is of rank 3, not 1 or 2$"),
         (lambda x: tn.pad(x, [(1, 1)] * 3), "^pad: 3 pairs of widths for 2 axes$"),
         (lambda x: x.reshape(12, order="c"), "order is .* not 'c': reshape"),
+        (lambda x: ~x, "^~ is of Bool values alone, and here is F64"),
+        (lambda x: x & x, "^& is of Bool values alone, and here is F64"),
+        (lambda x: (x > 0) | 1, r"^\| is of Bool values alone, and here is int"),
+        (lambda x: x / InputDim(0, 1), r"^the extent in0\.1 is no number before the program runs: shape_of"),
     ],
 )
 def test_errors_speak_of_what_was_written(wrong: Callable[[Value], Any], words: str) -> None:

@@ -358,7 +358,7 @@ TEXT = print_program(small())
         (' {"perm": [1, 0]}', "", 3),
         (" : F64[3, n]", "", 3),
         ("\n}\n", "\n", 4),
-        ("\n}\n", "\n}\n}\n", 5),
+        ("\n}\n", "\n}\n}\n", 6),
     ],
     ids=lambda v: str(v)[:24],
 )
@@ -382,6 +382,9 @@ ONE_OP = "graph (%0: F64[2]) -> (%1) slots 2 {\n  %1 = Exp(%0) : F64[2]\n}\n"
         ("-> (%1)", "-> (%7)", "program:1:24: invalid program: output 0: slot 7 out of range (n_slots is 2)"),
         ("Exp(%0)", 'Exp(%0) {"x": 1}', "program:2:16: Object contains unknown field `x`"),
         ("Exp(%0)", 'Exp(%0) {"x": 1 1}', "program:2:24: not JSON: Expecting ',' delimiter"),
+        ("}\n", "}x", "program:3:2: text after the closing }"),
+        ("}\n", "}\n\n  x", "program:5:3: text after the closing }"),
+        ("}\n", "", "program:2:3: the closing } is missing"),
         ("Exp(%0)", 'Convert(%0) {"to": "F46"}', "program:2:20: to: Invalid enum value 'F46'; did you mean 'F64'?"),
     ],
 )
