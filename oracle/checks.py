@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import inf, isfinite
 from typing import TypeAlias
 
 from oracle.verdict import Comparison
@@ -28,6 +29,15 @@ class Check:
     def holds(self) -> bool:
         return bool(self.error <= self.bound)
 
+    @property
+    def decided(self) -> bool:
+        """Whether the bound says anything."""
+        return isfinite(self.bound)
+
+
+#: Of a matrix of which nothing can be asked.
+UNCHECKED = Check("unchecked", 0.0, inf)
+
 
 Row: TypeAlias = Callable[[ops.Extension, Sequence[Array], Sequence[Array], bool], list[Check]]
 #: By family and op: `row(op, inputs, outputs, flushes) -> checks`.
@@ -39,7 +49,7 @@ def checks(
 ) -> list[Check]:
     """The invariants of an op's results, over all matrices of the batch.
 
-    A matrix that is not finite passes unchecked. A result that is not finite fails.
+    A matrix that is not finite is `UNCHECKED`. A result that is not finite fails.
 
     Parameters
     ----------
@@ -57,10 +67,10 @@ def checks(
 def compare(
     op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array], *, flushes: bool = True
 ) -> Comparison:
-    """`checks` as a comparison: one element an invariant."""
+    """`checks` as a comparison: one element an invariant, which is decided if its bound is finite."""
     found = checks(op, inputs, outputs, flushes=flushes)
     failed = [c for c in found if not c.holds]
-    same = Comparison(elements=len(found), decided=len(found))
+    same = Comparison(elements=len(found), decided=sum(c.decided for c in found))
     if not failed:
         return same
     first = failed[0]

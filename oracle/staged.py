@@ -58,12 +58,14 @@ def refuses_dead(error: TenferroError, case: Case) -> bool:
 def judge_stages(executor: Executor, case: Case) -> Comparison:
     """The comparison of all stages: invariants of the factors, and elements of everything else.
 
+    Nothing is decided where all outputs come of factors of which nothing can be asked (of a matrix that is not finite).
+
     Raises
     ------
     TenferroError
         What the executor raises, or an op of the program that no enclosure knows.
     """
-    watched = _watched(case)
+    watched, own = _watched(case), len(case.program.output_slots)
     case, wanted = Case(watched.program, watched.inputs), watched.program.output_slots
     program, ops = case.program, decomposing(case.program)
     made = {slot for ins in ops for slot in ins.output_slots}
@@ -74,7 +76,7 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
     # of each slot the first output that shows it; of a module several may
     places = {slot: n for n, slot in reversed([*enumerate(wanted)])}
     values = {slot: outputs[n] for slot, n in places.items()} | dict(zip(program.input_slots, case.inputs, strict=True))
-    stages = []
+    stages, unasked = [], set[int]()
     garbage = dict(_without_meaning(program, ops))
     for slot, type_ in garbage.items():
         values[slot] = np.zeros(type_.static_shape, type_.dtype.numpy)
@@ -86,6 +88,8 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
         operands, results = ([values[s] for s in slots] for slots in (ins.input_slots, ins.output_slots))
         checked = partial(checks.compare, op, operands, flushes=MODELS[executor.model].flush)
         stages.append(_placed(checked(results), [places[slot] for slot in ins.output_slots if slot in places]))
+        if stages[-1].elements and not stages[-1].decided:
+            unasked.update(ins.output_slots)
         shown = {*ins.output_slots} - garbage.keys()
         for n, slot in enumerate(wanted):
             if slot in shown and n != places[slot]:  # a factor that is returned once more
@@ -102,7 +106,18 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
     elementwise = held(Multiply)
     if elementwise.outside and any(_of_one_equation(ins, values, Divide) for ins in ops):
         elementwise = min(elementwise, held(Divide), key=lambda found: found.outside)
-    return _merged([*stages, _placed(elementwise, rest)])
+    merged = _merged([*stages, _placed(elementwise, rest)])
+    asked = {*wanted[:own]} - _depending(program, unasked)
+    return merged if any(values[slot].size for slot in asked) or not unasked else replace(merged, decided=0, tight=0)
+
+
+def _depending(program: GraphProgram, slots: set[int]) -> set[int]:
+    """These slots, and all that is computed from them."""
+    found = set(slots)
+    for ins in program.instructions:
+        if found.intersection(ins.input_slots):
+            found.update(ins.output_slots)
+    return found
 
 
 def _placed(found: Comparison, places: Sequence[int]) -> Comparison:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from oracle import configurations
-from oracle.checks import CHECK_EXTENSION, Check
+from oracle.checks import CHECK_EXTENSION, UNCHECKED, Check
 from oracle.decompositions.measures import Matrix, scale_of, wide
 from oracle.enclosure.formats import FORMATS, flushed
 from tenferro_ref import ops
@@ -43,14 +43,14 @@ def batch(
 ) -> list[Check]:
     """The checks of the matrices at these places of the arrays.
 
-    Nothing is asked where an operand is empty or not finite, or where a result is not finite that may have overflowed.
+    Nothing is asked, which is undecided, where an operand is not finite, or where a result is not finite that may have overflowed.
     """
     found: list[Check] = []
     for at in places:
         operands, results = [x[at] for x in inputs], [x[at] for x in outputs]
         if not all(np.isfinite(x).all() for x in operands):
-            continue
-        if all(np.isfinite(x).all() for x in results):
+            found += [UNCHECKED] if any(x.size for x in results) else []
+        elif all(np.isfinite(x).all() for x in results):
             scale, made = scale_of(operands[0], flushes), [*map(wide, results)]
             here = [*judge(scale, [*map(wide, operands)], made, **config)]
             # an implementation may read subnormal elements of the operands as zeros
@@ -60,6 +60,8 @@ def batch(
             found += here
         elif all(_moderate(x) for x in operands):
             found.append(Check("finite", np.inf, 0.0))
+        else:
+            found.append(UNCHECKED)
     return found
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from oracle.checks import Check
+from oracle.checks import UNCHECKED, Check
 from oracle.decompositions.measures import Matrices, Matrix, Scale, standard, within
 from oracle.decompositions.rows import judge
 
@@ -33,7 +33,9 @@ def triangular_solve(
     t = t.T if transpose_a else t
     if not left_side:
         t, b, x = t.T, b.T, x.T
-    if np.diag(t).all():
+    if not np.diag(t).all():
+        yield UNCHECKED
+    else:
         bound = s.eliminated(len(t)) * (np.abs(t) @ np.abs(x)) + s.lost * (len(t) + np.abs(t).sum(1, keepdims=True))
         yield within("residual", s.residual((t, x), b), bound)
 

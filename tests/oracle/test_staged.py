@@ -81,6 +81,37 @@ class _Bent(NativeExecutor):
         return False
 
 
+def _of_nan(shown: str) -> Case:
+    """Of a matrix that is not finite, computed in the program: the solution, what is computed from it, and that matrix."""
+    b = GraphBuilder()
+    x, rhs = b.input("F64", (2, 2)), b.input("F64", (2, 1))
+    doubled = x + x
+    solution = linalg.solve(doubled, rhs)
+    outputs = {"solution": solution, "later": tn.exp(solution), "matrix": doubled}
+    return Case.of(
+        b.build(*(outputs[name] for name in shown.split())), [np.array([[1.0, np.nan], [2.0, 3.0]]), np.ones((2, 1))]
+    )
+
+
+@pytest.mark.parametrize("shown", ["solution", "later", "solution later"])
+def test_where_no_output_was_compared_nothing_passes(shown: str) -> None:
+    """Any answer passed, as proved."""
+    for executor in (NativeExecutor(), _Bent(factor=42.0)):
+        answer = judge(executor, Reference(_of_nan(shown), NativeExecutor()))
+        assert (answer.verdict, answer.comparison.decided) == (Verdict.UNDECIDED, 0)
+    answer = judge(NativeExecutor(), Reference(_of_nan(shown + " matrix"), NativeExecutor()))
+    assert answer.verdict is Verdict.PASS
+    assert answer.comparison.decided < answer.comparison.elements
+
+
+def test_outputs_without_elements_pass() -> None:
+    b = GraphBuilder()
+    x, rhs = b.input("F64", (2, 2)), b.input("F64", (2, 0))
+    case = Case.of(b.build(linalg.solve(x, rhs)), [np.full((2, 2), np.nan), np.ones((2, 0))])
+    answer = judge(NativeExecutor(), Reference(case, NativeExecutor()))
+    assert (answer.verdict, answer.comparison.elements) == (Verdict.PASS, 0)
+
+
 @pytest.mark.parametrize("op", ["cholesky", "lu", "qr", "svd", "eigh", "svdvals"])
 def test_a_wrong_factor_is_caught_and_a_right_one_is_not(op: str) -> None:
     reference = Reference(decomposed(op), NativeExecutor())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fuzz.generate.ops.linalg import PREPARED
-from oracle.checks import checks, compare
+from oracle.checks import UNCHECKED, checks, compare
 from oracle.decompositions.measures import scale_of, wide
 from oracle.decompositions.spectra import true_eigenvalues, true_singular
 from tenferro_ref import ops
@@ -273,7 +273,12 @@ def test_symmetric_matrices_are_read_from_their_lower_triangle():
 
 def test_nothing_is_asked_of_what_is_not_finite_and_other_families_are_refused():
     a = np.full((2, 2), np.nan)
-    assert checks(op("Qr"), [a], [a, a]) == []
+    assert checks(op("Qr"), [a], [a, a]) == [UNCHECKED]
+    large = np.full((2, 2), 1e300)  # whose result may have overflowed
+    assert checks(op("Qr"), [large], [a, a]) == [UNCHECKED]
+    assert checks(op("Solve"), [a, a[:, :0]], [a[:, :0]]) == []
+    found = compare(op("Qr"), [np.stack([a, np.eye(2)], 2)], [np.stack([np.eye(2)] * 2, 2)] * 2)
+    assert (found.elements - found.decided, found.outside) == (1, 0)
     with pytest.raises(UnsupportedOp, match="backward-error checks"):
         checks(ops.Extension.of("other.v1", "Svd", {}), [a], [a])
 
