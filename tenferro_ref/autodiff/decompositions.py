@@ -25,6 +25,7 @@ from tenferro_ref.autodiff.rules import (
 from tenferro_ref.autodiff.rules import conj as conjugate
 from tenferro_ref.extensions import linalg
 from tenferro_ref.program import Value
+from tenferro_ref.program.value import choose
 
 
 def _key(*names: str) -> list[tuple[str, str]]:
@@ -268,10 +269,31 @@ def _(op: ops.Extension, x: X, y: X, t: X) -> tuple[Optional, ...]:
 
 @JVP.row(*_key("Eigh"))
 def _(op: ops.Extension, x: X, y: X, t: X) -> tuple[Optional, ...]:
-    """P = V^H dA V; dw = Re diag P; dV = V (F * P)."""
+    """P = V^H dA V; dw = Re diag P; dV = V (F * P), and what the gauge turns it by."""
     values, vectors = y
     inner = _mm(_h(vectors), _mm(_hermitian(t[0]), vectors))
-    return _as_real(_diagonal(inner)), _mm(vectors, _gaps(op, values, inner) * inner)
+    dv = _mm(vectors, _gaps(op, values, inner) * inner)
+    return _as_real(_diagonal(inner)), _turned(vectors, dv, _turn(op, vectors, dv))
+
+
+def _turn(op: ops.Extension, vectors: Value, tangent: Value) -> Optional:
+    """By how much a gauge turns each vector while it changes, i Im(dv_p / v_p); None if not at all.
+
+    The pivot `v_p`, which the gauge keeps a positive number, is the entry of the largest real part. Of several, each has its share.
+    """
+    if linalg.config_of(op)["gauge"] == "Raw" or not vectors.dtype.is_complex or 0 in vectors.shape:
+        return None
+    real = _as_real(vectors)
+    pivot = real.max(0)
+    chosen = real == _columns(pivot, real)
+    count = summed(chosen.astype(pivot.dtype), (0,))
+    away = summed(choose(chosen, _imaginary(tangent), 0), (0,))
+    return away / (count * pivot).astype(away.dtype)
+
+
+def _turned(vectors: Value, tangent: Value, turn: Optional) -> Value:
+    """The tangent of vectors that are turned back."""
+    return tangent if turn is None else tangent - vectors * _columns(turn, vectors)
 
 
 @JVP.row(*_key("EighVals"))
@@ -298,7 +320,7 @@ def _(op: ops.Extension, x: X, y: X, t: X) -> tuple[Optional, ...]:
     """dP = U^H dA V, F_ij = 1 / (s_j^2 - s_i^2), D = i Im diag dP / 2s.
 
     dU = U (F * (dP S + S dP^H) + D) + (I - U U^H) dA V / S;
-    dV = V (F * (S dP + dP^H S) - D) + (I - V V^H) dA^H U / S.
+    dV = V (F * (S dP + dP^H S) - D) + (I - V V^H) dA^H U / S; a gauge turns both as U demands.
     """
     u, s, vh = y
     v = _h(vh)
@@ -312,7 +334,8 @@ def _(op: ops.Extension, x: X, y: X, t: X) -> tuple[Optional, ...]:
         of_u, of_v = of_u + phase, of_v - phase
     du = _mm(u, of_u) + _outside(u, _mm(t[0], v), s)
     dv = _mm(v, of_v) + _outside(v, _mm(_h(t[0]), u), s)
-    return du, _as_real(_diagonal(inner)), _h(dv)
+    turn = _turn(op, u, du)
+    return _turned(u, du, turn), _as_real(_diagonal(inner)), _h(_turned(v, dv, turn))
 
 
 def _outside(basis: Value, a: Value, s: Value) -> Value:

@@ -120,6 +120,34 @@ def test_eigh(dtype: str) -> None:
     assert near(values, dw)
 
 
+GAUGED = {
+    "eigh": ((3, 3), lambda a: linalg.eigh(a, "CanonicalPivot")[1]),
+    "svd": ((4, 3), lambda a: linalg.svd(a, "CanonicalPivot")[::2]),
+    "wide svd": ((2, 3), lambda a: linalg.svd(a, "CanonicalPivot")[::2]),
+}
+
+
+@pytest.mark.parametrize("name", GAUGED)
+def test_a_gauge_is_kept_while_vectors_change(dtype: str, name: str) -> None:
+    """Against differences, which phases that are left to chance have not; and those of the tangents, for the second order."""
+    shape, function = GAUGED[name]
+    rng = np.random.default_rng(12)
+    program = built(dtype, [shape], function)
+    first = jvp(program).program
+    a, da, dda = (matrix(rng, dtype, *shape) for _ in range(3))
+    step = 1e-5
+    for derived, x, dx in ((program, [a], [da]), (first, [a, da], [dda, 0 * da])):
+        made = run(jvp(derived).program, [*x, *dx])
+        beside = [run(derived, [p + s * d for p, d in zip(x, dx, strict=True)]) for s in (step, -step)]
+        for tangent, after, before in zip(made, *beside, strict=True):
+            assert np.allclose(tangent, (after - before) / (2 * step), rtol=1e-5, atol=1e-6)
+
+
+def test_a_gauge_of_no_vectors_has_a_derivative() -> None:
+    program = jvp(built("C64", [(0, 0)], lambda a: linalg.eigh(a, "CanonicalPivot")[1])).program
+    assert run(program, [np.zeros((0, 0), complex)] * 2)[0].shape == (0, 0)
+
+
 def test_gaps_of_the_spectrum_are_regularised_as_the_op_says(dtype: str) -> None:
     rng = np.random.default_rng(7)
     root, da = matrix(rng, dtype, 3, 3), matrix(rng, dtype, 3, 3)
@@ -159,6 +187,8 @@ ADJOINT: dict[str, tuple[list[tuple[int, ...]], Callable[..., object]]] = {
     "svd": ([(4, 3)], linalg.svd),
     "batched svdvals": ([(3, 2, 2)], linalg.svdvals),
     "eigh": ([(3, 3)], linalg.eigh),
+    "gauged eigh": ([(3, 3, 2)], lambda a: linalg.eigh(a, "CanonicalPivot")),
+    "gauged svd": ([(4, 3, 2)], lambda a: linalg.svd(a, "CanonicalPivot")),
     "eigvals": ([(3, 3)], linalg.eigvals),
     "solve": ([(3, 3), (3, 2)], linalg.solve),
     "batched solve": ([(3, 3, 2), (3, 2, 2)], linalg.solve),
