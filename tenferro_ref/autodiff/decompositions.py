@@ -18,6 +18,7 @@ from tenferro_ref.autodiff.rules import (
     Operand,
     Optional,
     constant_extent,
+    constant_extents,
     part,
     summed,
     total,
@@ -94,9 +95,8 @@ def _rows(column: Value, like: Value) -> Value:
 
 
 def _spread(vector: Value, like: Value, axis: int) -> Value:
-    shape = tuple(constant_extent(ops.Reshape(()), extent) for extent in like.shape)
     dims = (axis, *range(2, like.ndim))
-    return vector.builder.apply(ops.BroadcastInDim(shape, dims), vector).astype(like.dtype)
+    return vector.builder.apply(ops.BroadcastInDim(like.type.static_shape, dims), vector).astype(like.dtype)
 
 
 def _gaps(op: ops.Extension, values: Value, like: Value) -> Value:
@@ -270,10 +270,11 @@ def _(op: ops.Extension, x: X, y: X, t: X) -> tuple[Optional, ...]:
 @JVP.row(*_key("Eigh"))
 def _(op: ops.Extension, x: X, y: X, t: X) -> tuple[Optional, ...]:
     """P = V^H dA V; dw = Re diag P; dV = V (F * P), and what the gauge turns it by."""
+    constant_extents(op, x[0].type)
     values, vectors = y
     inner = _mm(_h(vectors), _mm(_hermitian(t[0]), vectors))
-    dv = _mm(vectors, _gaps(op, values, inner) * inner)
-    return _as_real(_diagonal(inner)), _turned(vectors, dv, _turn(op, vectors, dv))
+    dw, dv = _as_real(_diagonal(inner)), _mm(vectors, _gaps(op, values, inner) * inner)
+    return dw, _turned(vectors, dv, _turn(op, vectors, dv))
 
 
 def _turn(op: ops.Extension, vectors: Value, tangent: Value) -> Optional:
@@ -322,6 +323,7 @@ def _(op: ops.Extension, x: X, y: X, t: X) -> tuple[Optional, ...]:
     dU = U (F * (dP S + S dP^H) + D) + (I - U U^H) dA V / S;
     dV = V (F * (S dP + dP^H S) - D) + (I - V V^H) dA^H U / S; a gauge turns both as U demands.
     """
+    constant_extents(op, x[0].type)
     u, s, vh = y
     v = _h(vh)
     inner = _mm(_h(u), _mm(t[0], v))
@@ -343,7 +345,9 @@ def _outside(basis: Value, a: Value, s: Value) -> Value:
     return (a - _mm(basis, _mm(_h(basis), a))) / _columns(s, a)
 
 
-JVP.unsupported("tangents of eigenvectors of a matrix that is not Hermitian; EigVals has one", *_key("Eig"))
+JVP.unsupported(
+    "tangents of eigenvectors of a matrix that is not Hermitian; EigVals has one of first order", *_key("Eig")
+)
 JVP.unsupported("vectors beyond the singular ones are any that complete a basis; Svd has one", *_key("SvdFull"))
 JVP.unsupported("order and rank jump where columns change places; Qr has one", *_key("RankRevealingQr"))
 JVP.unsupported(

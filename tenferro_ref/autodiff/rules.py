@@ -131,7 +131,7 @@ def constant_extents(op: ops.Op, type_: TensorType) -> tuple[int, ...]:
 def constant_extent(op: ops.Op, extent: Extent) -> int:
     """An extent as an integer; raises as `constant_extents`."""
     if not isinstance(extent, int):
-        raise UnsupportedMetadata(op=op.name, detail=f"{extent} is not constant")
+        raise UnsupportedMetadata(op=op.called, detail=f"{extent} is not constant")
     return extent
 
 

@@ -152,6 +152,11 @@ class Op:
         """The engine's name of the op."""
         return type(self).__name__
 
+    @property
+    def called(self) -> str:
+        """What errors call it: one of a family by its own name, which is all that the user wrote."""
+        return getattr(self, "op", self.name)
+
     def infer(self, policy: Policy, *inputs: TensorType) -> TensorType | tuple[TensorType, ...]:
         """Result type, or one type an output."""
         raise Internal(detail=f"{self.name} declares no rule")
@@ -171,7 +176,7 @@ class Op:
         result = self.infer(policy, *inputs)
         types = result if isinstance(result, tuple) else (result,)
         for type_ in types:
-            check_size(self.name, type_)
+            check_size(self.called, type_)
         return types
 
     def check_arity(self, count: int) -> None:

@@ -154,7 +154,7 @@ class GraphBuilder:
         """
         if not isinstance(op, Op):
             raise UsageError(detail=f"{type(op).__name__} where an op is needed, such as ops.Add()")
-        self._check_own(operands, f"{op.name}: an operand")
+        self._check_own(operands, f"{op.called}: an operand")
         types = op.result_types(tuple([v.type for v in operands]), self.policy)
         results = tuple([self._new(t) for t in types])
         self._instructions.append(Instruction(op, tuple([v.slot for v in operands]), tuple([v.slot for v in results])))

@@ -318,7 +318,7 @@ def broadcast(op: str, *values: Value, trailing: int = 0) -> tuple[Value, ...]:
     Raises
     ------
     ShapeMismatch
-        Two extents that no run could make equal.
+        Two integers that differ; other extents are compared by the run.
     """
     rank = max(v.ndim for v in values)
     sources: list[tuple[Extent, Value]] = []

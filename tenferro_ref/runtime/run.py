@@ -190,16 +190,16 @@ class Run:
             types = op.result_types(tuple(map(type_of, operands)), self.policy)
             if not fits_memory(types):
                 raise ResourceExhausted(
-                    where=op.name,
+                    where=op.called,
                     detail=f"{', '.join(map(str, types))} does not fit the {memory.limit()} bytes that there are",
                 )
         try:
             results = self._dispatch(op, operands, len(ins.output_slots), session)
         except MemoryError:
-            raise ResourceExhausted(where=op.name, detail="not enough memory for its result") from None
+            raise ResourceExhausted(where=op.called, detail="not enough memory for its result") from None
         if len(results) != len(ins.output_slots) or len(results) != len(types):
             raise InvalidCompiledGraph(
-                detail=f"{op.name}: {len(results)} results for {len(ins.output_slots)} output slots"
+                detail=f"{op.called}: {len(results)} results for {len(ins.output_slots)} output slots"
             )
         for slot, array, type_ in zip(ins.output_slots, results, types, strict=True):
             if self.settings.checking:
@@ -236,9 +236,9 @@ class Run:
     def store(self, slot: int, array: Array, type_: TensorType, op: Op) -> None:
         """Put a result into its slot, after a check that it is of the type that the rule gives."""
         if array.shape != type_.shape and not _within(array.shape, type_.shape):
-            raise Internal(detail=f"{op.name} gave shape {array.shape}, its rule says {type_}")
+            raise Internal(detail=f"{op.called} gave shape {array.shape}, its rule says {type_}")
         if array.dtype != type_.dtype.numpy:
-            raise Internal(detail=f"{op.name} gave {array.dtype}, its rule says {type_}")
+            raise Internal(detail=f"{op.called} gave {array.dtype}, its rule says {type_}")
         self.values[slot] = column_major(array)
 
     def release(self, slots: Sequence[int], last_use: Sequence[bool], session: BackendSession | None) -> None:

@@ -16,7 +16,7 @@ from tenferro_ref.autodiff import JVP, TRANSPOSE, Derivative, grad, jvp, transpo
 from tenferro_ref.autodiff.errors import ActivityArity, NonScalarGrad, UnsupportedAdRule, UnsupportedMetadata
 from tenferro_ref.dtype import INEXACT
 from tenferro_ref.errors import InvalidArgument, TenferroError
-from tenferro_ref.extensions import einsum
+from tenferro_ref.extensions import einsum, fft, linalg
 from tenferro_ref.extensions.einsum import EINSUM
 from tenferro_ref.extensions.fft import FFT
 from tenferro_ref.extensions.linalg import LINALG
@@ -254,6 +254,17 @@ def test_symbolic_programs_have_symbolic_derivatives() -> None:
         slope = 1 - np.tanh(arrays[0] @ arrays[1]) ** 2
         due = (slope * arrays[2]) @ arrays[1].T
         assert run(derivative.program, arrays)[0] == pytest.approx(due, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["lu", "full_piv_lu", "qr", "eigh", "svd", "fft"])
+def test_an_extent_that_a_rule_needs_is_said_with_the_op(name: str) -> None:
+    """Of a family: the op that was written, not "Extension"."""
+    b = GraphBuilder()
+    results = fft.fft(b.input("C64", ("n",))) if name == "fft" else getattr(linalg, name)(b.input("F64", ("n", "n")))
+    program = b.build(*(results if isinstance(results, tuple) else (results,)))
+    called = name if name == "fft" else name.title().replace("_", "")
+    with pytest.raises(UnsupportedMetadata, match=rf"^{called}: its derivative needs constant extents; in0\.0"):
+        vjp(program)
 
 
 # --- laws over generated programs -------------------------------------------------------------------------------------

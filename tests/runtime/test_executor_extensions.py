@@ -9,8 +9,8 @@ import pytest
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import Internal, InvalidArgument, UnsupportedOp
-from tenferro_ref.extensions import Family, register
+from tenferro_ref.errors import Internal, InvalidArgument, ResourceExhausted, UnsupportedOp
+from tenferro_ref.extensions import Family, einsum, linalg, register
 from tenferro_ref.ops import FAMILIES, TensorType
 from tenferro_ref.program import GraphBuilder
 from tests.build import both, exec_of, raises_on_both
@@ -63,6 +63,15 @@ def test_extension_runs_through_its_runtime(program):
 def test_missing_runtime_names_the_family(program):
     error = raises_on_both(UnsupportedOp, program(None), [HALVES], f"{FAMILY}.*no registered runtime")
     assert error.op == "Extension"
+
+
+def test_what_does_not_fit_is_said_with_the_op(program):
+    b = GraphBuilder()
+    x, y = b.input("F64", ("n",)), b.input("F64", ("m",))
+    outer = exec_of(einsum.einsum("i,j->ij", x, y))
+    raises_on_both(ResourceExhausted, outer, [np.ones(10**6)] * 2, "^einsum: F64")
+    with pytest.raises(InvalidArgument, match="^SvdFull: shape: .* more elements"):
+        linalg.svd_full(b.input("F64", (10**9, 1)))
 
 
 def test_unknown_family_names_the_family(program, monkeypatch):
