@@ -342,7 +342,7 @@ class NonStaticShape(LoweringError):
 
 @dataclass(eq=False)
 class InvalidProgram(LoweringError):
-    """A program that a lowering cannot read: a missing output, a dim expression that does not evaluate."""
+    """A program that a lowering cannot read: a missing output, a dim expression that does not evaluate, standard ops of other types than their op."""
 
     detail: str
     template: ClassVar[str] = "program cannot be lowered: {detail}"

@@ -9,7 +9,7 @@ import pytest
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import Internal, InvalidArgument, ResourceExhausted, UnsupportedOp
+from tenferro_ref.errors import Internal, InvalidArgument, ResourceExhausted, UnsupportedOp, UsageError
 from tenferro_ref.extensions import Family, einsum, linalg, register
 from tenferro_ref.ops import FAMILIES, TensorType
 from tenferro_ref.program import GraphBuilder
@@ -31,6 +31,10 @@ def execute(op, inputs, fault=""):
         raise InvalidArgument(op="Extension", argument="rank", detail="no")
     if fault == "count":
         return [x]
+    if fault == "nothing":
+        return None
+    if fault == "numbers":
+        return [1.0, [2]]
     if fault == "dtype":
         return [np.floor(x), x]
     return [np.floor(x), np.asarray(np.floor(2 * x).astype(np.int32))]
@@ -83,20 +87,78 @@ def test_unknown_family_names_the_family(program, monkeypatch):
 @pytest.mark.parametrize(
     ("fault", "kind", "message"),
     [
-        ("raise", Internal, r"'tests.divmod.v1' failed in Split: did not converge"),
+        ("raise", Internal, r"'tests.divmod.v1' failed in execute of Split: ValueError: did not converge"),
         ("typed", InvalidArgument, "rank: no"),
         ("count", InvalidArgument, r"gave 1 results for 2"),
         ("dtype", Internal, "its rule says"),
+        ("nothing", Internal, "it gave NoneType, not a list of arrays"),
+        ("numbers", Internal, r"it gave \['float', 'list'\], not a list of arrays"),
     ],
 )
 def test_extension_failures_are_typed(program, fault, kind, message):
     raises_on_both(kind, program(partial(execute, fault=fault)), [HALVES], message)
 
 
-def test_first_registration_of_a_family_stays(program):
+def test_a_runtime_cannot_write_to_its_operands(program):
+    def in_place(op, inputs):
+        return [np.multiply(inputs[0], 2, out=inputs[0]), np.zeros(3, np.int32)]
+
+    raises_on_both(Internal, program(in_place), [HALVES], "execute of Split: ValueError: output array is read-only")
+
+
+def test_an_operand_that_is_a_result_is_the_callers_own(program):
+    def unchanged(op, inputs):
+        return [inputs[0], np.zeros(3, np.int32)]
+
+    for checking in (False, True):
+        whole, _ = both(program(unchanged), [HALVES], checking=checking)
+        whole += 1
+        assert whole.tolist() == [0.5, 0, -1.75]
+
+
+def test_another_registration_of_a_name_is_refused(program):
     runs = program(execute)
-    register(Family(FAMILY, ("Split",), infer, partial(execute, fault="raise")))
+    register(Family(FAMILY, ("Split",), infer, execute))  # the same once more, as a module that runs twice
+    with pytest.raises(UsageError, match=f"'{FAMILY}' is registered already"):
+        register(Family(FAMILY, ("Split",), infer, partial(execute, fault="raise")))
     assert both(runs, [HALVES])[1].tolist() == [1, 2, 5]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ((5, ("Split",), infer), "name: 5 is no id"),
+        (("divmod", ("Split",), infer), r"name: 'divmod' is no id \"<crate>.<name>.v<major>\""),
+        ((FAMILY, "Split", infer), "ops: 'Split' is no collection of names"),
+        ((FAMILY, (), infer), "ops"),
+        ((FAMILY, ("Split",), None), "infer: None cannot be called"),
+        ((FAMILY, ("Split",), infer, 3), "execute: 3 cannot be called"),
+    ],
+)
+def test_a_malformed_record_is_refused(fields, message):
+    with pytest.raises(UsageError, match=message):
+        Family(*fields)
+
+
+def test_what_is_no_family_is_not_registered():
+    with pytest.raises(UsageError, match="str where a Family is needed"):
+        register(FAMILY)
+
+
+@pytest.mark.parametrize(
+    ("types", "message"),
+    [
+        (lambda x: None, "it gave NoneType, not a tuple of TensorTypes"),
+        (lambda x: [x], r"it gave \['TensorType'\]"),
+        (lambda x: (2, 3), r"it gave \['int', 'int'\]"),
+        (lambda x: x.no, "AttributeError: 'TensorType' object has no attribute 'no'"),
+    ],
+)
+def test_a_rule_that_gives_no_types(monkeypatch, types, message):
+    monkeypatch.setitem(FAMILIES._rows, FAMILY, Family(FAMILY, ("Split",), lambda op, inputs: types(inputs[0])))
+    b = GraphBuilder()
+    with pytest.raises(Internal, match=f"'{FAMILY}' failed in infer of Split: {message}"):
+        b.apply_many(ops.Extension.of(FAMILY, "Split", {}), b.input("F64", (2,)))
 
 
 def test_an_op_that_the_family_does_not_have(program):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,13 +14,14 @@ from tenferro_ref.errors import (
     Internal,
     InvalidArgument,
     InvalidCompiledGraph,
+    InvalidProgram,
     LoweringError,
     NonStaticShape,
     ShapeMismatch,
     UnsupportedDType,
 )
 from tenferro_ref.extensions import Family, register
-from tenferro_ref.ops import OPS, PHASE1, TensorType
+from tenferro_ref.ops import FAMILIES, OPS, PHASE1, TensorType
 from tenferro_ref.program import GraphBuilder, GraphProgram, LoweringView, to_exec
 from tenferro_ref.stablehlo import Body, SsaValue, lower_into, lower_to_stablehlo
 from tenferro_ref.stablehlo.emit import EMIT_EXTENSION
@@ -78,6 +80,27 @@ def test_a_lowering_that_breaks_its_familys_rule(two_results: ops.Extension, mon
         monkeypatch.setitem(EMIT_EXTENSION._rows, ("test.family.v1", "two"), wrong)
         with pytest.raises(Internal, match=r"gave F64\[2.*\]; its rule says F64\[2\], F64\[3, 2\]"):
             lower_to_stablehlo(LoweringView.of(one_op(two_results, "F64 2 3")))
+
+
+@pytest.mark.parametrize(
+    ("standard_ops", "kind", "message"),
+    [
+        (lambda op, x: [x.T], InvalidProgram, r"the standard ops of turn of 'test.standard.v1' give F64\[2, 3\]; its rule says F64\[3, 2\]"),
+        (lambda op, x: [x.astype("F32")], InvalidProgram, r"give F32\[3, 2\]"),
+        (lambda op, x: [x, x], InvalidProgram, r"give F64\[3, 2\], F64\[3, 2\]"),
+        (lambda op, x: [], InvalidProgram, "give nothing"),
+        (lambda op, x: None, Internal, "failed in standard_ops of turn: it gave NoneType, not a list of Values"),
+        (lambda op, x: [x.no], Internal, "failed in standard_ops of turn: AttributeError"),
+    ],
+)  # fmt: skip
+def test_standard_ops_that_break_their_familys_rule(
+    monkeypatch: pytest.MonkeyPatch, standard_ops: Any, kind: type[Exception], message: str
+) -> None:
+    name = "test.standard.v1"
+    family = Family(name, ("turn",), lambda op, inputs: inputs, standard_ops=standard_ops)
+    monkeypatch.setitem(FAMILIES._rows, name, family)
+    with pytest.raises(kind, match=message):
+        lower_to_stablehlo(LoweringView.of(one_op(ops.Extension.of(name, "turn", {}), "F64 3 2")))
 
 
 # --- symbolic programs ------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import FLOAT, DType
-from tenferro_ref.errors import UnsupportedDType, UnsupportedOp
+from tenferro_ref.errors import InvalidProgram, UnsupportedDType, UnsupportedOp
 from tenferro_ref.extensions import standard_ops_of
 from tenferro_ref.ops import PHASE1, Op, Policy, TensorType
 from tenferro_ref.program import GraphBuilder, GraphProgram, LoweringView
@@ -64,7 +64,7 @@ def lower_into(
         op, inputs = ins.op, [env[slot] for slot in ins.input_slots]
         input_types = tuple(TensorType(v.dtype, v.shape) for v in inputs)
         types = ins.static_output_types()
-        standard = _standard_program(op, input_types, view.policy)
+        standard = _standard_program(op, input_types, types, view.policy)
         results: Sequence[SsaValue]
         if number in own.instructions:
             results = kernel_call(body, op, view.policy, inputs, types)
@@ -92,14 +92,20 @@ def _emitted(op: Op, body: Body, types: tuple[TensorType, ...], operands: Sequen
     return (results,) if isinstance(results, SsaValue) else results
 
 
-def _standard_program(op: Op, input_types: tuple[TensorType, ...], policy: Policy) -> GraphProgram | None:
-    """The standard ops that an extension op is made of, as a program; None for any other op."""
+def _standard_program(
+    op: Op, input_types: tuple[TensorType, ...], types: tuple[TensorType, ...], policy: Policy
+) -> GraphProgram | None:
+    """The standard ops that an extension op is made of, as a program with results of `types`; None for any other op."""
     append = standard_ops_of(op)
-    if append is None:
+    if not isinstance(op, ops.Extension) or append is None:
         return None
     builder = GraphBuilder(policy=policy)
     operands = [builder.input(t.dtype, t.static_shape) for t in input_types]
     results = append(op, *operands)
+    if (made := tuple(v.type for v in results)) != types:
+        actual, declared = (", ".join(map(str, t)) or "nothing" for t in (made, types))
+        detail = f"the standard ops of {op.op} of {op.family!r} give {actual}; its rule says {declared}"
+        raise InvalidProgram(detail=detail)
     slots = [v.slot for v in operands]
     # an operand that is a result is copied: every result has an instruction of its own
     return builder.build(*(v.transpose(range(v.ndim)) if v.slot in slots else v for v in results))
