@@ -16,10 +16,17 @@ from tenferro_ref.errors import InvalidArgument
 
 #: Values of a dim expression are a `usize` in the engine.
 USIZE_MAX = 2**64 - 1
+#: Larger integers are not shapes, axes or slots of anything, but for parts of dim expressions.
+INT_LIMIT = 2**63 - 1
 #: Operations in one expression: a chain of Concatenate(x, x) doubles the expression at every step.
 MAX_OPERATIONS = 256
 
 DimKind: TypeAlias = Literal["add", "sub", "mul", "floordiv", "min", "max"]
+
+
+def is_integer(value: object, most: int = INT_LIMIT) -> bool:
+    """Whether it is an int that a program may hold, and a file. A bool is none, and NumPy's integers are none."""
+    return type(value) is int and -INT_LIMIT <= value <= most
 
 
 def _operator(kind: DimKind, *, swapped: bool = False) -> Callable[[Any, Extent], Extent]:
@@ -48,6 +55,11 @@ class InputDim(_Symbolic):
     input: int
     axis: int
 
+    def __post_init__(self) -> None:
+        """Raise InvalidArgument for what are no numbers."""
+        if not (is_integer(self.input) and is_integer(self.axis)):
+            raise _fault("InputDim", f"{self.input!r} and {self.axis!r} where two ints of 64 bits are needed")
+
     def __str__(self) -> str:
         return f"in{self.input}.{self.axis}"
 
@@ -63,9 +75,12 @@ class DimOp(_Symbolic):
     operations: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Raise InvalidArgument beyond `MAX_OPERATIONS` (ExpressionTooLarge), and for another kind than there are."""
-        if self.kind not in _EVALUATE:
-            raise _fault("kind", f"{self.kind!r} is none of {', '.join(_EVALUATE)}")
+        """Raise InvalidArgument for another kind or operand than there is, and (ExpressionTooLarge) beyond `MAX_OPERATIONS`."""
+        if self.kind not in DIM_KINDS:
+            raise _fault("kind", f"{self.kind!r} is none of {', '.join(DIM_KINDS)}")
+        for operand in (self.lhs, self.rhs):
+            if not isinstance(operand, (InputDim, DimOp)) and not is_integer(operand, USIZE_MAX):
+                raise _fault(self.kind, f"{operand!r} is neither an int of 64 bits nor a dim expression")
         count = 1 + sum(e.operations for e in (self.lhs, self.rhs) if isinstance(e, DimOp))
         if count > MAX_OPERATIONS:
             raise _fault("ExpressionTooLarge", f"more than {MAX_OPERATIONS} operations")

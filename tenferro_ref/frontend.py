@@ -242,9 +242,9 @@ def tensordot(x: Value, y: Value, axes: int | tuple[Axes, Axes] = 2) -> Value:
     return x.builder.apply(ops.DotGeneral(left, right, (), ()), x, y)
 
 
-def einsum(equation: str | Labels, *operands: Value) -> Value:
+def einsum(equation: str | Labels, *operands: Value, path: einsum_family.Path = "auto") -> Value:
     """`numpy.einsum`: one op of the einsum family (SEMANTICS 6), in each of the ways that `extensions.einsum.einsum` has to write it."""
-    return einsum_family.einsum(equation, *operands)
+    return einsum_family.einsum(equation, *operands, path=path)
 
 
 # --- indices that are values ------------------------------------------------------------------------------------------

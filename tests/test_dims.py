@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -227,3 +228,21 @@ def test_a_bound_that_makes_no_sense_is_no_error(kind: DimKind, bound: int) -> N
     assert not is_exact(combine(kind, 5, UpperBound(bound)))
     with pytest.raises(InvalidArgument):
         combine(kind, 5, bound)
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda: DimOp("pow", 2, N), "'pow' is none of add, sub"),  # type: ignore[arg-type]
+        (lambda: DimOp("add", 2.0, N), "2.0 is neither an int of 64 bits nor a dim expression"),  # type: ignore[arg-type]
+        (lambda: DimOp("add", N, UpperBound(N)), "neither"),  # type: ignore[arg-type]
+        (lambda: DimOp("min", USIZE_MAX + 1, N), "neither"),
+        (lambda: DimOp("min", N, -(2**63)), "neither"),
+        (lambda: DimOp("min", N, True), "neither"),
+        (lambda: InputDim(2**63, 0), "two ints of 64 bits"),
+        (lambda: InputDim(0, "n"), "two ints of 64 bits"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_expression_is_refused_where_it_is_made(made: Callable[[], DimExpr], message: str) -> None:
+    with pytest.raises(InvalidArgument, match=f"DimExpr: .*{message}"):
+        made()

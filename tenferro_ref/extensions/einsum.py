@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from string import ascii_letters
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from opt_einsum import contract
@@ -35,6 +35,8 @@ FAMILY = "tenferro-einsum.einsum.v1"
 MAX_LABELS = len(ascii_letters)
 
 E = TypeVar("E", bound=Extent)
+#: Which operands are multiplied first, as `einsum` has it.
+Path: TypeAlias = Literal["auto", "left"] | Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,9 +346,7 @@ EINSUM = register(Family(FAMILY, ("einsum",), _infer, _execute, lower, _require_
 # --- front end --------------------------------------------------------------------------------------------------------
 
 
-def einsum(
-    equation: str | Labels, *operands: Value, path: Literal["auto", "left"] | Sequence[Sequence[int]] = "auto"
-) -> Value:
+def einsum(equation: str | Labels, *operands: Value, path: Path = "auto") -> Value:
     """Einstein summation over labelled axes; without "->" the output has the labels that occur once, in order.
 
     Parameters
@@ -386,10 +386,8 @@ def einsum(
 
 def _given(path: object, operands: int) -> list[list[int]]:
     """The steps of a path in each of the ways to say one."""
-    if path == "auto":
-        return []
-    if path == "left":
-        return [[0, 1]] * (operands - 1)
+    if isinstance(path, str) and path in ("auto", "left"):
+        return [] if path == "auto" else [[0, 1]] * (operands - 1)
     if not isinstance(path, Sequence) or isinstance(path, str):
         raise UsageError(detail=f"{path!r} where a path is needed: 'auto', 'left', or two positions a step")
     return [list(as_integers(step, "a step of the path")) for step in path]

@@ -9,7 +9,7 @@ from functools import cache
 from reprlib import repr
 from typing import TYPE_CHECKING, Any
 
-from tenferro_ref.dims import DimOp, InputDim
+from tenferro_ref.dims import INT_LIMIT, USIZE_MAX, DimOp, InputDim, is_integer
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument
 
@@ -47,16 +47,35 @@ def tuple_of(*types: type) -> Callable[[object], bool]:
     return lambda value: isinstance(value, tuple) and admitted.issuperset(map(type, value))
 
 
+def integers_or(*types: type, most: int = INT_LIMIT) -> Callable[[object], bool]:
+    """As `tuple_of`, with integers beside `types`."""
+
+    def admits(value: object) -> bool:
+        if not isinstance(value, tuple):
+            return False
+        for entry in value:  # `is_integer`, written out: this is for each op that is made
+            if type(entry) is not int:
+                if type(entry) not in types:
+                    return False
+            elif not -INT_LIMIT <= entry <= most:
+                return False
+        return True
+
+    return admits
+
+
 #: By annotation, so that a new op needs nothing here.
 ATTRIBUTE_TYPES = {
-    "int": FieldType("an int", exactly(int)),
+    "int": FieldType("an int of 64 bits", is_integer),
     "bool": FieldType("a bool", exactly(bool)),
     "str": FieldType("a str", exactly(str)),
     "bytes": FieldType("bytes", exactly(bytes)),
     "DType": FieldType("a DType, such as DType.F64", exactly(DType)),
     "CompareDir": FieldType("a CompareDir, such as CompareDir.Lt", exactly(CompareDir)),
-    "tuple[int, ...]": FieldType("a tuple of ints", tuple_of(int)),
-    "tuple[DimExpr, ...]": FieldType("a tuple of ints and dim expressions", tuple_of(int, InputDim, DimOp)),
+    "tuple[int, ...]": FieldType("a tuple of ints of 64 bits", integers_or()),
+    "tuple[DimExpr, ...]": FieldType(
+        "a tuple of ints of 64 bits and dim expressions", integers_or(InputDim, DimOp, most=USIZE_MAX)
+    ),
 }
 
 

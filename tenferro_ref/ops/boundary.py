@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -106,8 +106,27 @@ FAMILY_ALIASES = {"tenferro.einsum.v1": "tenferro-einsum.einsum.v1"}
 FAMILIES: Table[ExtensionFamily] = Table("extension families")
 
 
+#: What registers the engine's own. It is imported by name, when a program names a family that is not there: a file that has one
+#: can be read whatever was imported before, and ops know nothing of extensions otherwise.
+_OWN_FAMILIES = "tenferro_ref.extensions"
+#: Nesting of a configuration.
+CONFIG_DEPTH = 32
+
+
+def nesting(config: Any) -> int:
+    """How deep a JSON value is nested; 0 for what is no object and no array."""
+    inner = config.values() if isinstance(config, dict) else config if isinstance(config, list) else None
+    return 0 if inner is None else 1 + max(map(nesting, inner), default=0)
+
+
 def _canonical(config: Any) -> str:
-    return json.dumps(config, sort_keys=True, separators=(",", ":"))
+    """The text of a configuration; ValueError for what program JSON does not hold."""
+    text = json.dumps(config, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    if not text.startswith("{"):
+        raise ValueError(text if len(text) <= 60 else f"{text[:57]}...")
+    if nesting(config) > CONFIG_DEPTH:
+        raise ValueError(f"nested more than {CONFIG_DEPTH} deep")
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +145,14 @@ class Extension(Op):
     same_dtype: ClassVar = 0
 
     def __post_init__(self) -> None:
+        """Refuse a configuration that is no JSON object; InvalidArgument."""
         Op.__post_init__(self)
         object.__setattr__(self, "family", FAMILY_ALIASES.get(self.family, self.family))
-        with contextlib.suppress(ValueError, RecursionError):  # what is no JSON its family refuses
+        try:
             object.__setattr__(self, "config", _canonical(json.loads(self.config)))
+        except (ValueError, RecursionError) as error:
+            detail = f"not a JSON object that a file can hold: {error}"
+            raise InvalidArgument(op=self.op, argument="config", detail=detail) from None
 
     @classmethod
     def of(cls, family: str, op: str, config: Mapping[str, Any]) -> Extension:
@@ -141,9 +164,10 @@ class Extension(Op):
             A value that JSON has not.
         """
         try:
-            return cls(family, op, _canonical(config))
-        except TypeError as error:
+            text = json.dumps(config)
+        except (TypeError, ValueError, RecursionError) as error:
             raise InvalidArgument(op=op, argument="config", detail=str(error)) from None
+        return cls(family, op, text)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -152,10 +176,11 @@ class Extension(Op):
 
     def infer(self, policy: Policy, *inputs: TensorType) -> tuple[TensorType, ...]:
         if self.family not in FAMILIES:
+            import_module(_OWN_FAMILIES)
+        if self.family not in FAMILIES:
             hint = did_you_mean(self.family, FAMILIES)
             raise UnsupportedOp(
                 op=self.name,
-                reason=f"extension family {self.family!r} is not registered; import the package that brings it "
-                f"(tenferro_ref.extensions has the engine's own){hint}",
+                reason=f"extension family {self.family!r} is not registered; import the package that brings it{hint}",
             )
         return FAMILIES[self.family].result_types(self, inputs)

@@ -214,10 +214,7 @@ def read_program(value: Any, *, infer: bool = True) -> Program:
     """A program from JSON values, checked: types are inferred, and recorded metadata must agree with them."""
     record = _decode(value)
     input_types, symbols = _input_types(record)
-    instructions = tuple(
-        Instruction(op_of(KNOWN[ins.__struct_config__.tag], ins.attrs), ins.inputs, ins.outputs)
-        for ins in record.instructions
-    )
+    instructions = tuple([_instruction(i, ins) for i, ins in enumerate(record.instructions)])
     input_slots = tuple(i.slot for i in record.inputs)
     n_slots = record.n_slots
     if n_slots is UNSET:
@@ -235,6 +232,15 @@ def read_program(value: Any, *, infer: bool = True) -> Program:
         _fail("$.shape_guards", f"they are of version {VERSION}, the program is of {record.tenferro_program}")
     guards = tuple(guard.guard() for guard in record.shape_guards)
     return _with_metadata(replace(graph, shape_guards=guards), record.instructions)
+
+
+def _instruction(index: int, record: Any) -> Instruction:
+    try:
+        op = op_of(KNOWN[record.__struct_config__.tag], record.attrs)
+    except TenferroError as error:
+        error.place = f"$.instructions[{index}].attrs"
+        raise
+    return Instruction(op, record.inputs, record.outputs)
 
 
 def _decode(value: Any) -> Any:

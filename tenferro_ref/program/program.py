@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from tenferro_ref.dims import DimOp, InputDim, Unknown, UpperBound, evaluate, expr_of, is_exact
+from tenferro_ref.dims import USIZE_MAX, DimOp, InputDim, Unknown, UpperBound, evaluate, expr_of, is_exact
 from tenferro_ref.errors import InvalidCompiledGraph, ShapeMismatch, TenferroError, UsageError
 from tenferro_ref.ops import DEFAULT_POLICY, FAMILIES, Extension, Op, Policy, TensorType, check_admitted, check_size
-from tenferro_ref.ops.attributes import ATTRIBUTE_TYPES, FieldType, exactly, field_types, misfit, tuple_of
+from tenferro_ref.ops.attributes import ATTRIBUTE_TYPES, FieldType, exactly, field_types, integers_or, misfit, tuple_of
 from tenferro_ref.program.guards import ShapeGuard, normalised
 
 #: The most slots a program may have: an executor keeps a table of them.
@@ -249,12 +249,13 @@ class ResolvedTypes:
     error: TenferroError | None = None
 
 
+_SYMBOLIC = (InputDim, DimOp, UpperBound, Unknown)
 _KNOWN = ATTRIBUTE_TYPES | {
     "Op": FieldType("an Op", lambda value: isinstance(value, Op)),
     "Policy": FieldType("a Policy", exactly(Policy)),
     "Literal['graph', 'exec']": FieldType("'graph' or 'exec'", lambda value: value in ("graph", "exec")),
     "tuple[bool, ...]": FieldType("a tuple of bools", tuple_of(bool)),
-    "tuple[Extent, ...]": FieldType("a tuple of extents", tuple_of(int, InputDim, DimOp, UpperBound, Unknown)),
+    "tuple[Extent, ...]": FieldType("a tuple of extents", integers_or(*_SYMBOLIC, most=USIZE_MAX)),
     "tuple[TensorType, ...]": FieldType("a tuple of TensorTypes", tuple_of(TensorType)),
     "tuple[Instruction, ...]": FieldType("a tuple of Instructions", tuple_of(Instruction)),
     "tuple[ShapeGuard, ...]": FieldType("a tuple of ShapeGuards", tuple_of(ShapeGuard)),

@@ -11,19 +11,28 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
 from tenferro_ref import ops
-from tenferro_ref.dims import DIM_KINDS, DimExpr, DimOp, Extent, InputDim, Unknown, UpperBound, expr_of, is_exact
+from tenferro_ref.dims import (
+    DIM_KINDS,
+    INT_LIMIT,
+    USIZE_MAX,
+    DimExpr,
+    DimOp,
+    Extent,
+    InputDim,
+    Unknown,
+    UpperBound,
+    expr_of,
+    is_exact,
+)
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument
 from tenferro_ref.ops import KNOWN, CompareDir, Op, Policy
+from tenferro_ref.ops.boundary import CONFIG_DEPTH, nesting
 from tenferro_ref.program.guards import EQUAL, ShapeGuard
 from tenferro_ref.program.program import MAX_SLOTS
 
 #: Version 2 has `shape_guards`; a program without them is written as one of version 1.
 VERSION = 2
-#: Larger integers are not shapes, axes or slots of anything.
-INT_LIMIT = 2**63 - 1
-#: Nesting of an extension's configuration.
-CONFIG_DEPTH = 32
 
 Integer = Annotated[int, Meta(ge=-INT_LIMIT, le=INT_LIMIT)]
 # a slot out of range, or a wrong number of operands, is for the program's checks to refuse: the schema alone names the bounds
@@ -100,8 +109,10 @@ def _one_of(*keys: str) -> Meta:
     return Meta(extra_json_schema={"oneOf": [axis, *({"required": [key], "maxProperties": 1} for key in keys)]})
 
 
-Dim: TypeAlias = Integer | Annotated[DimRecord, _one_of(*DIM_KINDS)]
-RecordedExtent: TypeAlias = Integer | Annotated[ExtentRecord, _one_of(*DIM_KINDS, "exact", "upper_bound", "unknown")]
+# msgspec takes no bound beyond 64 bits with a sign: DimOp and the ops have that of larger ones
+DimInteger = Annotated[int, Meta(ge=-INT_LIMIT, extra_json_schema={"maximum": USIZE_MAX})]
+Dim: TypeAlias = DimInteger | Annotated[DimRecord, _one_of(*DIM_KINDS)]
+RecordedExtent: TypeAlias = DimInteger | Annotated[ExtentRecord, _one_of(*DIM_KINDS, "exact", "upper_bound", "unknown")]
 
 
 def dim_of(record: int | DimRecord) -> DimExpr:
@@ -186,13 +197,8 @@ def op_of(op: type[Op], attrs: Struct) -> Op:
     return op(**{name: codecs[name].read(value) for name, value in present.items()})
 
 
-def _depth(value: Any) -> int:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return 0 if inner is None else 1 + max(map(_depth, inner), default=0)
-
-
 def _check_config(self: Any) -> None:
-    if self.config is not UNSET and _depth(self.config) > CONFIG_DEPTH:
+    if self.config is not UNSET and nesting(self.config) > CONFIG_DEPTH:
         raise ValueError(f"config is nested more than {CONFIG_DEPTH} deep")
 
 

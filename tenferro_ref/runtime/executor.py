@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tenferro_ref.errors import InvalidArgument, InvalidCompiledGraph
+from tenferro_ref.errors import InvalidArgument, InvalidCompiledGraph, UsageError
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import ExecProgram, Program
+from tenferro_ref.program.slicing import as_integer
 from tenferro_ref.runtime.backend import NumpyBackend, TensorBackend
 from tenferro_ref.runtime.contraction import contractions_in
 from tenferro_ref.runtime.fusion import plan_fusion
@@ -41,8 +42,8 @@ class GraphExecutor:
 
     Raises
     ------
-    InvalidArgument
-        The backend is none, or the threshold no integer.
+    UsageError
+        A backend that is none, or a threshold that is no integer.
     """
 
     def __init__(
@@ -55,11 +56,8 @@ class GraphExecutor:
         decline_reused: bool = True,
     ) -> None:
         if backend is not None and (isinstance(backend, type) or not isinstance(backend, TensorBackend)):
-            detail = f"expected a TensorBackend, such as NumpyBackend(), got {backend!r}"
-            raise InvalidArgument("GraphExecutor", "backend", detail)
-        if not isinstance(fusion_threshold, int):
-            detail = f"expected a number of elements, got {fusion_threshold!r}"
-            raise InvalidArgument("GraphExecutor", "fusion_threshold", detail)
+            raise UsageError(detail=f"backend: {backend!r} where a TensorBackend is needed, such as NumpyBackend()")
+        as_integer(fusion_threshold, "fusion_threshold")
         self.settings = Settings(
             NumpyBackend() if backend is None else backend,
             checking,

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from tenferro_ref import frontend
 from tenferro_ref.errors import InvalidArgument, RankMismatch, ShapeMismatch
 from tenferro_ref.extensions import einsum, standard_ops_of
 from tenferro_ref.program import GraphBuilder, to_exec
@@ -76,6 +77,15 @@ def test_with_an_ellipsis_an_axis_of_extent_1_is_as_long_as_others_of_its_label(
     x, y = integers((2, 3, 1), 0), integers((4, 5), 1)
     (got,) = run(lambda *v: einsum.einsum("...ij,...jk->...ik", *v), x, y)
     np.testing.assert_array_equal(got, np.einsum("...ij,...jk->...ik", x, y))
+
+
+def test_the_front_end_takes_a_path():
+    b = GraphBuilder()
+    x, y, z = (b.input("F64", (2, 2)) for _ in range(3))
+    given, same = (f("ij,jk,kl->il", x, y, z, path=[[1, 2], [0, 1]]) for f in (frontend.einsum, einsum.einsum))
+    first, second = b.build(given, same).instructions
+    assert first.op == second.op
+    assert json.loads(first.op.config)["path"] == [[1, 2], [0, 1]]
 
 
 def test_one_operand_has_a_path_without_steps():

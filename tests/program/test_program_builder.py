@@ -21,6 +21,7 @@ from tenferro_ref.errors import (
     Unsupported,
     UsageError,
 )
+from tenferro_ref.extensions import linalg
 from tenferro_ref.ops import Add, BroadcastInDim, Constant, Exp, Negate, Policy, TensorType
 from tenferro_ref.program import GraphBuilder, Instruction, Value, loads, parse
 
@@ -69,6 +70,15 @@ def test_apply_inserts_nothing() -> None:
     with pytest.raises(ShapeMismatch):
         b.apply(Add(), y, b.input(F64, (1,)))
     assert ops(b, b.apply(Exp(), x)) == ["Exp"]
+
+
+def test_an_op_with_several_outputs_is_for_apply_many() -> None:
+    b = GraphBuilder()
+    x = b.input(F64, (2, 2))
+    op = linalg.qr(x)[0].builder.build().instructions[-1].op
+    with pytest.raises(UsageError, match="Qr has 2 outputs: `apply_many` gives them"):
+        b.apply(op, x)
+    assert len(b.build().instructions) == 1
 
 
 def _two() -> tuple[Value, Value]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -15,7 +17,8 @@ from tenferro_ref import frontend as tn
 from tenferro_ref import ops
 from tenferro_ref.dims import DIM_KINDS, DimOp, InputDim
 from tenferro_ref.dtype import ENGINE_DTYPES, DType
-from tenferro_ref.errors import FormatError
+from tenferro_ref.errors import FormatError, InvalidArgument
+from tenferro_ref.extensions import linalg
 from tenferro_ref.ops import OPS, STABLEHLO, CompareDir, Op, Policy
 from tenferro_ref.program import (
     GraphBuilder,
@@ -228,3 +231,29 @@ def test_load_reads_a_file_and_names_it_in_errors(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\x00")
     with pytest.raises(FormatError, match="not UTF-8"):
         load(path)
+
+
+def test_expressions_hold_any_unsigned_number() -> None:
+    b = GraphBuilder()
+    x = b.input("F64", ("n",))
+    program = b.build(b.apply(ops.Reshape((DimOp("min", 2**64 - 1, InputDim(0, 0)),)), x))
+    for form in (program, to_exec(program)):
+        assert loads(dumps(form)) == form
+        assert parse(print_program(form)) == form
+    for larger in (2**64, 2**70):
+        with pytest.raises(FormatError, match=r"attrs\.shape\[0\].*neither an int of 64 bits"):
+            loads(dumps(program).replace(str(2**64 - 1), str(larger)))
+    reshape = dumps(b.build(b.apply(ops.Reshape((77,)), x))).replace("77", str(2**64))
+    with pytest.raises(InvalidArgument, match=r"program: \$\.instructions\[1\]\.attrs: Reshape: shape"):
+        loads(reshape)
+
+
+def test_a_program_of_the_engines_families_is_read_whatever_is_imported(tmp_path: Path) -> None:
+    b = GraphBuilder()
+    program = b.build(linalg.cholesky(b.input("F64", (2, 2))))
+    (tmp_path / "p.json").write_text(dumps(program), "utf-8")
+    (tmp_path / "p.txt").write_text(print_program(program), "utf-8")
+    for read in ("load('p.json')", "parse(open('p.txt').read())"):
+        code = f"from tenferro_ref.program import load, parse; print({read}.instructions[0].op.op)"
+        done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+        assert done.stdout == "Cholesky\n", done.stderr

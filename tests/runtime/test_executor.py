@@ -17,6 +17,7 @@ from tenferro_ref.errors import (
     NumericalFailure,
     ResourceExhausted,
     ShapeMismatch,
+    UsageError,
 )
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, to_exec
@@ -88,6 +89,20 @@ def test_what_is_no_exec_program():
     raises_on_both(InvalidArgument, "graph", [X], "expected an exec program, got str")
     with pytest.raises(InvalidArgument, match="expected an exec program, got int"):
         GraphExecutor().segments(3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"backend": 5}, r"backend: 5 where a TensorBackend is needed, such as NumpyBackend\(\)"),
+        ({"backend": NumpyBackend}, "where a TensorBackend is needed"),
+        ({"fusion_threshold": None}, "NoneType where an integer is needed: fusion_threshold"),
+        ({"fusion_threshold": 1.5}, "float where an integer"),
+    ],
+)
+def test_settings_are_checked_before_anything_runs(settings, words):
+    with pytest.raises(UsageError, match=words):
+        GraphExecutor(**settings)
 
 
 def test_reading_a_slot_before_it_is_written():
