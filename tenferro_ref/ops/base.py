@@ -66,6 +66,7 @@ class Policy:
 DEFAULT_POLICY = Policy()
 #: What imported StableHLO programs run under.
 STABLEHLO = Policy("skip", "stablehlo", "identity", "stablehlo")
+_REMEDY = '; a program of Policy(dtypes="stablehlo") may have it'
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,24 +203,26 @@ class Op:
         if policy.dtypes == "engine":
             admitted = data[0] in self.dtypes
         else:
-            admitted = data[0].engine in self.dtypes | self.stablehlo_dtypes and (
-                self.unsigned or not data[0].is_unsigned
-            )
+            admitted = self._admits_beyond(data[0])
             if self.needs_zero and data[0] is DType.F8E8M0FNU:
                 raise Unsupported(op=self.name, detail=f"dtype {data[0]} has no zero; convert the operand to F32")
         if not admitted:
             self.reject_dtype(data[0], policy)
 
+    def _admits_beyond(self, dtype: DType) -> bool:
+        """Whether StableHLO's policy admits a dtype."""
+        return dtype.engine in self.dtypes | self.stablehlo_dtypes and (self.unsigned or not dtype.is_unsigned)
+
     def reject_dtype(self, dtype: DType, policy: Policy) -> NoReturn:
         """Raise what says that the op does not admit `dtype`."""
-        raise Unsupported(op=self.name, detail=f"dtype {dtype} is not supported under dtypes={policy.dtypes!r}")
+        remedy = _REMEDY if policy.dtypes == "engine" and self._admits_beyond(dtype) else ""
+        raise Unsupported(op=self.name, detail=f"dtype {dtype} is not supported under dtypes={policy.dtypes!r}{remedy}")
 
 
 def check_admitted(op: str, dtype: DType, policy: Policy) -> None:
     """Check that a program under `policy` may have values of this dtype; Unsupported if not."""
     if policy.dtypes == "engine" and dtype not in ANY:
-        remedy = 'a program of Policy(dtypes="stablehlo") may have it'
-        raise Unsupported(op=op, detail=f"dtype {dtype} is not supported under dtypes={policy.dtypes!r}; {remedy}")
+        raise Unsupported(op=op, detail=f"dtype {dtype} is not supported under dtypes={policy.dtypes!r}{_REMEDY}")
 
 
 def check_size(op: str, type_: TensorType) -> None:

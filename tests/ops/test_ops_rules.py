@@ -161,10 +161,20 @@ def test_dtype_policy(op: Op, operands: int, engine: frozenset[DType], beyond: f
                 op.result_types(inputs, policy)
             assert caught.value.op == op.name
             assert dtype.name in caught.value.detail
+            remedy = 'Policy(dtypes="stablehlo") may have it'
+            assert (remedy in caught.value.detail) == (policy is DEFAULT_POLICY and dtype in beyond)
+
+
+def test_every_op_has_its_dtypes_here() -> None:
+    """In the table, or in one of the next two tests; a Constant holds any dtype, and of an Extension its family decides."""
+    indexed = {ops.Select, ops.ExtractDiag, ops.Tril, ops.Triu, ops.Gather, ops.GatherDynamicSliceSizes, ops.Scatter}
+    indexed |= {ops.DynamicSlice, ops.DynamicUpdateSlice, ops.DynamicTruncate, ops.PadToMatch}
+    assert {type(op) for op, *_ in ADMITTED} | indexed | {ops.Constant, ops.Extension} == set(OPS)
 
 
 def test_any_dtype_passes_the_ops_with_index_operands() -> None:
     for dtype in ENGINE_DTYPES:
+        assert ops.Select().result_types((t(Bool, 5), t(dtype, 5), t(dtype, 5)))[0].dtype is dtype
         for index in FLOAT | INT:
             assert GATHER_ROWS.result_types((t(dtype, 5, 3), t(index, 4, 1)))[0].dtype is dtype
             assert ops.DynamicSlice((1,)).result_types((t(dtype, 5), t(index, 1)))[0].dtype is dtype
