@@ -255,9 +255,17 @@ def _whole(x: Value, axis: int) -> tuple[int | InputDim, ...]:
     return tuple(1 if i == axis else e if isinstance(e, int) else InputDim(0, i) for i, e in enumerate(x.shape))
 
 
+def _indexed_axis(op: str, axis: int, x: Value) -> int:
+    """An axis that `x` has; AxisOutOfBounds names the op that it is for, whose attributes would have as many entries as the axis says."""
+    a = _one_axis(axis, x.ndim)
+    if not 0 <= a < x.ndim:
+        raise AxisOutOfBounds(op=op, axis=a, rank=x.ndim)
+    return a
+
+
 def take(x: Value, indices: Value, axis: int = 0) -> Value:
     """`numpy.take(x, indices, axis, mode="clip")`: a Gather, whose starts are clamped."""
-    a = _one_axis(axis, _as_value(x, "operand of take").ndim)
+    a = _indexed_axis("Gather", axis, _as_value(x, "operand of take"))
     sizes = _whole(x, a)
     _as_value(indices, "indices")
     offset = (*range(a), *range(a + indices.ndim, x.ndim - 1 + indices.ndim))
@@ -273,7 +281,7 @@ def scatter_add(x: Value, indices: Value, updates: Operand, axis: int = 0) -> Va
     `updates` has, or is broadcast to, the shape of `take(x, indices, axis)`. A position outside is clamped (or skipped, as
     the program's policy says).
     """
-    a = _one_axis(axis, _as_value(x, "operand of scatter_add").ndim)
+    a = _indexed_axis("Scatter", axis, _as_value(x, "operand of scatter_add"))
     _as_value(indices, "indices")
     data, added = promoted(x.builder, x, updates)
     shape = (*x.shape[:a], *indices.shape, *x.shape[a + 1 :])

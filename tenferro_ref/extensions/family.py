@@ -14,7 +14,9 @@ from tenferro_ref.dims import Extent
 from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.errors import Internal, InvalidArgument, InvalidCompiledGraph, Unsupported, UnsupportedOp, UsageError
 from tenferro_ref.ops import FAMILIES, Extension, Op, TensorType
+from tenferro_ref.ops.attributes import misfit
 from tenferro_ref.program import Value
+from tenferro_ref.program.program import TYPE_FIELDS
 from tenferro_ref.tensor import Array
 
 Infer: TypeAlias = Callable[[Extension, tuple[TensorType, ...]], tuple[TensorType, ...]]
@@ -100,6 +102,9 @@ class Family:
             self._fail("infer", op, error)
         if not isinstance(types, tuple) or not all(isinstance(t, TensorType) for t in types):
             self._fail("infer", op, types, "a tuple of TensorTypes")
+        for type_ in types:
+            if wrong := misfit(type_, TYPE_FIELDS):
+                self._fail("infer", op, TypeError(f"TensorType.{wrong[0]}: {wrong[1]}"))
         return types
 
     def equal_extents(self, op: Extension, inputs: tuple[TensorType, ...], /) -> Iterable[tuple[Extent, Extent]]:

@@ -262,6 +262,8 @@ _KNOWN = ATTRIBUTE_TYPES | {
     "tuple[tuple[InputDim, str], ...]": FieldType("a tuple of pairs", tuple_of(tuple)),
 }
 _DECLARED = {kind: field_types(kind, _KNOWN) for kind in (Program, Instruction, TensorType)}
+#: What the fields of a TensorType are, for `misfit`.
+TYPE_FIELDS = _DECLARED[TensorType]
 
 
 def _check_objects(program: Program) -> None:

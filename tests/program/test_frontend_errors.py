@@ -105,6 +105,8 @@ ERRORS: list[tuple[Callable[[Value], Any], type[TenferroError], dict[str, Any]]]
     (lambda x: tn.concatenate([1.0, x]), UsageError, {}),
     (lambda x: tn.dynamic_slice(x, [0, 0], 1), UsageError, {}),
     (lambda x: tn.take(x, x, 2), AxisOutOfBounds, {"op": "Gather", "axis": 2}),
+    (lambda x: tn.take(x, x, 2**70), AxisOutOfBounds, {"op": "Gather", "axis": 2**70}),
+    (lambda x: tn.scatter_add(x, x, x, 2**70), AxisOutOfBounds, {"op": "Scatter", "axis": 2**70}),
     (lambda x: tn.take(x, x > 0), InvalidArgument, {"op": "index_tensor"}),
     (lambda x: tn.diagonal(x, 0, 1, 1), DuplicateAxis, {"op": "ExtractDiag", "axis": 1}),
     (lambda x: tn.diagonal(x, 1, 0, 2), AxisOutOfBounds, {"op": "ExtractDiag", "axis": 2}),

@@ -151,6 +151,9 @@ def test_what_is_no_family_is_not_registered():
         (lambda x: None, "it gave NoneType, not a tuple of TensorTypes"),
         (lambda x: [x], r"it gave \['TensorType'\]"),
         (lambda x: (2, 3), r"it gave \['int', 'int'\]"),
+        (lambda x: (x, x.with_dtype("F32")), "TypeError: TensorType.dtype: 'F32' is not a DType"),
+        (lambda x: (TensorType(x.dtype, [2]),), r"TypeError: TensorType.shape: \[2\] is not a tuple of extents"),
+        (lambda x: (TensorType(x.dtype, (2.0,)),), r"TypeError: TensorType.shape: \(2.0,\) is not"),
         (lambda x: x.no, "AttributeError: 'TensorType' object has no attribute 'no'"),
     ],
 )
