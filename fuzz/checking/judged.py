@@ -167,7 +167,7 @@ def answers_to(subject: Subject, executors: Sequence[Executor], pool: Pool, mode
 
 
 def _evidence(subject: Subject, pool: Pool) -> Evidence | None:
-    """None without a module, and where how often an initial value enters is left open: the interpreter goes one of several ways."""
+    """None without a module, and where how often an initial value enters, or an order, is left open: the interpreter goes one of several ways."""
     made = [] if subject.case is None else [i.op for i in subject.case.program.instructions]
     if subject.source is None or any(isinstance(op, Repeated) and op.function != "select" for op in made):
         return None

@@ -60,7 +60,7 @@ from tenferro_ref.tensor import Array
 #: Bytes for each element of a value that is kept (measured: two bounds and three flags), and while its op is computed.
 _KEPT, _WORK = 24, 220
 #: What gives a value of F8E8M0FNU that is one of its operands, or one rounded by the format's own conversion.
-_OF_SCALES = (*MOVES, ops.Clamp, ops.Constant, ops.Convert, ops.Maximum, ops.Minimum, ops.Select)
+_OF_SCALES = (*MOVES, ops.Clamp, ops.Constant, ops.Convert, ops.Maximum, ops.Minimum, ops.Repeated, ops.Select)
 
 Rules: TypeAlias = Table[Rule] | Table[ComplexRule]
 

@@ -141,7 +141,8 @@ class Repeated(ReferenceOp):
     The operands are the reduction with the initial value once, which is the result here; that without it; and, of integers that
     are added or multiplied, the initial value. Of all others any number of further results may follow: what is permitted is between the
     least and the greatest of them. `function` is the name of the body in StableHLO; `select` if it is no initial value that is left
-    open but which elements a window selects, `logistic` if it is which steps are rounded.
+    open but which elements a window selects, `order` if it is which of several elements comes first, `logistic` if it is which steps are
+    rounded.
     """
 
     function: str

@@ -34,8 +34,19 @@ _MOVES = ("broadcast_in_dim", "reshape", "transpose", "slice", "reverse", "optim
 _WHOLE = ("custom_call", "dot_general", "dynamic_slice", "dynamic_update_slice", "gather", "iota", "pad")
 
 
-def apply_body(b: Tracer, op: Operation, arguments: Sequence[Value], region: int = 0) -> list[Value]:
+def apply_body(
+    b: Tracer,
+    op: Operation,
+    arguments: Sequence[Value],
+    region: int = 0,
+    compared: list[Value] | None = None,
+) -> list[Value]:
     """What the body of `op` gives for arrays of one shape in place of its scalars.
+
+    Parameters
+    ----------
+    compared
+        Gets the first operand of each comparison, in the order of `bodies.results`.
 
     Raises
     ------
@@ -43,11 +54,18 @@ def apply_body(b: Tracer, op: Operation, arguments: Sequence[Value], region: int
         The body has an op with regions, one without a row, or one that is about more than one element.
     """
     (block,) = op.raw.operation.regions[region].blocks
-    return _applied(b, op, block, arguments, max((static(v) for v in arguments), key=len))
+    shape = max((static(v) for v in arguments), key=len)
+    return _applied(b, op, block, arguments, shape, [] if compared is None else compared)
 
 
 def _applied(
-    b: Tracer, op: Operation, block: Any, arguments: Sequence[Value], shape: tuple[int, ...], depth: int = 0
+    b: Tracer,
+    op: Operation,
+    block: Any,
+    arguments: Sequence[Value],
+    shape: tuple[int, ...],
+    compared: list[Value],
+    depth: int = 0,
 ) -> list[Value]:
     env: dict[Any, Value] = dict(zip(block.arguments, arguments, strict=True))
     for inner in map(Operation, block.operations):
@@ -60,7 +78,7 @@ def _applied(
         if inner.name == "func.call":
             if depth == DEEPEST:
                 raise op.refusal(f"calls in its body are nested more than {DEEPEST} deep (is it recursive?)")
-            called = _applied(b, op, inner.callee(), operands, shape, depth + 1)
+            called = _applied(b, op, inner.callee(), operands, shape, compared, depth + 1)
             env.update(zip(raw.results, called, strict=True))
             continue
         if inner.name in _MOVES:
@@ -68,6 +86,8 @@ def _applied(
             continue
         if any(v.ndim for v in operands):
             operands = [spread(v, shape) if v.ndim < len(shape) else v for v in operands]
+        if inner.name == "compare":
+            compared.append(operands[0])
         made = ROWS[inner.name](b, inner, *operands)
         env.update(zip(raw.results, (made,) if isinstance(made, Value) else made, strict=True))
     raise op.refusal("its body returns nothing")
