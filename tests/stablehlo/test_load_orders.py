@@ -10,6 +10,7 @@ import pytest
 from oracle.case import Case
 from oracle.enclosure import XLA, Enclosure, enclose
 from oracle.peers import NativeExecutor
+from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.stablehlo.loader import load
 from tenferro_ref.tensor import Array, column_major
 from tests.libraries import module_or_skip
@@ -137,3 +138,110 @@ def test_a_comparator_that_is_no_order_asks_for_no_order() -> None:
     for order in itertools.permutations(range(3)):
         assert permits(made, x[list(order)], numbers[list(order)])
     assert not permits(made, x + 1, numbers)
+
+
+# --- reductions -------------------------------------------------------------------------------------------------------
+
+GREATER = "%c = stablehlo.compare GT, %x, %y, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>"
+FIRST = f"""{GREATER}
+  %r = stablehlo.select %c, %x, %y : tensor<i1>, tensor<f32>
+  %s = stablehlo.select %c, %u, %v : tensor<i1>, tensor<i32>"""
+#: argmax as JAX writes it, by the second body as TensorFlow does.
+OF_JAX = f"""{GREATER}
+  %d = stablehlo.compare NE, %x, %x, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  %e = stablehlo.or %c, %d : tensor<i1>
+  %f = stablehlo.compare EQ, %x, %y, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  %g = stablehlo.compare LT, %u, %v, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  %h = stablehlo.and %f, %g : tensor<i1>
+  %i = stablehlo.or %e, %h : tensor<i1>
+  %r = stablehlo.select %e, %x, %y : tensor<i1>, tensor<f32>
+  %s = stablehlo.select %i, %u, %v : tensor<i1>, tensor<i32>"""
+OF_TENSORFLOW = f"""{GREATER.replace("GT", "GE")}
+  %e = stablehlo.compare EQ, %x, %y, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  %m = stablehlo.minimum %u, %v : tensor<i32>
+  %n = stablehlo.select %c, %u, %v : tensor<i1>, tensor<i32>
+  %r = stablehlo.select %c, %x, %y : tensor<i1>, tensor<f32>
+  %s = stablehlo.select %e, %m, %n : tensor<i1>, tensor<i32>"""
+LEAST = """%c = stablehlo.compare LT, %x, %y, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  %r = stablehlo.minimum %x, %y : tensor<f32>
+  %s = stablehlo.select %c, %u, %v : tensor<i1>, tensor<i32>"""
+
+
+def fold(shape: str, lines: str, start: str = "0xFF800000", place: int = 0, *, window: int = 0) -> str:
+    """A reduction of the last of two axes, or of windows along it."""
+    rows, columns = (int(extent) for extent in shape.split("x"))
+    made = f"{rows}x{columns - window + 1}" if window else f"{rows}"
+    types = [f"tensor<{s}x{e}>" for s in (shape, made) for e in ("f32", "i32")]
+    name = "reduce_window" if window else "reduce"
+    attribute = f"window_dimensions = array<i64: 1, {window}>" if window else "dimensions = array<i64: 1>"
+    return f"""func.func @main(%a: {types[0]}, %b: {types[1]}) -> ({types[2]}, {types[3]}) {{
+      %p = stablehlo.constant dense<{start}> : tensor<f32>
+      %q = stablehlo.constant dense<{place}> : tensor<i32>
+      %0:2 = "stablehlo.{name}"(%a, %b, %p, %q) <{{{attribute}}}> ({{
+      ^bb0(%x: tensor<f32>, %u: tensor<i32>, %y: tensor<f32>, %v: tensor<i32>):
+        {lines}
+        stablehlo.return %r, %s : tensor<f32>, tensor<i32>
+      }}) : ({types[0]}, {types[1]}, tensor<f32>, tensor<i32>) -> ({types[2]}, {types[3]})
+      return %0#0, %0#1 : {types[2]}, {types[3]}
+    }}"""
+
+
+NUMBERS = np.array([[0, 1, 2, 3], [0, 1, 2, 3]], I32)
+BESIDE = np.array([[5, 3, np.nan, 1], [5, 3, 2, 1]], F32)
+
+
+@pytest.mark.parametrize("window", [0, 4])
+def test_what_a_comparison_picks_beside_a_nan_depends_on_the_tree(window: int) -> None:
+    """From the left it is the 1, in halves the 5; in the line without one it is the 5."""
+    _, made = both(fold("2x4", FIRST, window=window), BESIDE, NUMBERS)
+    for value, place in ((5, 0), (1, 3), (np.nan, 2)):
+        answer = [np.array([value, 5], F32), np.array([place, 0], I32)]
+        assert permits(made, *(v.reshape(e.shape) for v, e in zip(answer, made, strict=True)))
+    for value, other, place in ((7, 5, 0), (5, 3, 0), (5, 5, 1)):
+        answer = [np.array([value, other], F32), np.array([0, place], I32)]
+        assert not permits(made, *(v.reshape(e.shape) for v, e in zip(answer, made, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("lines", "start", "due"), [(FIRST, "0xFF800000", 0), (OF_TENSORFLOW, "0xFF800000", 0), (LEAST, "0x7F800000", 3)]
+)
+def test_what_a_comparison_picks_of_numbers_is_decided(lines: str, start: str, due: int) -> None:
+    (values, places), made = both(fold("2x4", lines, start), np.array([[5, 3, 2, 1], [5, 2, 3, 1]], F32), NUMBERS)
+    assert places.tolist() == [due, due]
+    assert all(e.decided.all() for e in made)
+    assert not permits(made, values, places[:1].repeat(2) ^ 1)
+
+
+def test_argmax_of_jax_finds_the_first_nan_in_every_tree() -> None:
+    (_, places), made = both(fold("2x4", OF_JAX), BESIDE, NUMBERS)
+    assert places.tolist() == [2, 0]
+    assert made[1].decided.all()
+    _, other = both(fold("2x4", OF_TENSORFLOW), BESIDE, NUMBERS)
+    assert other[1].decided.tolist() == [False, True]
+
+
+def test_an_initial_value_may_stand_behind_the_elements() -> None:
+    """Of equal ones the last is picked, which it is then."""
+    _, made = both(fold("1x2", FIRST, "5.0", 9), np.array([[5, 5]], F32), NUMBERS[:1, :2])
+    assert made[0].decided.all()
+    for place in (1, 9):
+        assert permits(made, np.array([5], F32), np.array([place], I32))
+    assert not permits(made, np.array([5], F32), np.array([0], I32))
+
+
+def test_a_body_that_picks_by_no_order_picks_any() -> None:
+    lines = FIRST.replace("GT, %x, %y", "EQ, %x, %y")
+    x = np.array([[5, 5, 2, 1]], F32)
+    _, made = both(fold("1x4", lines), x, NUMBERS[:1])
+    for place in range(4):
+        assert permits(made, x[:, place], NUMBERS[0, [place]])
+    assert not permits(made, np.array([6], F32), np.array([0], I32))
+
+
+def test_a_body_that_is_not_known_to_be_associative_is_refused() -> None:
+    lines = """%r = stablehlo.maximum %x, %y : tensor<f32>
+      %d = stablehlo.add %u, %u : tensor<i32>
+      %s = stablehlo.add %d, %v : tensor<i32>"""
+    with pytest.raises(UnsupportedOp, match="need not be associative"):
+        load(fold("1x4", lines))
+    load(fold("1x1", lines))

@@ -71,7 +71,7 @@ def order_of(x: Expression, other: Sequence[int]) -> Order | None:
             first, after = order_of(prefers, other), order_of(rest, other)
             if first is not None and after is not None and first.strict and len(first.keys) == 1:
                 (key,) = first.keys
-                if same == node("EQ" + key.kind, key.first, _mirrored(key.first, other)):
+                if same == node("EQ" + key.kind, key.first, mirrored(key.first, other)):
                     return Order((key, *after.keys), after.strict)
     if name == "or":
         return _with_nan_placed(operands, other)
@@ -81,7 +81,7 @@ def order_of(x: Expression, other: Sequence[int]) -> Order | None:
 def _one_key(x: Expression, other: Sequence[int]) -> Order | None:
     """That of a comparison of one key of both."""
     direction, blank, kind = x[0].partition(" ")
-    if direction not in ("LT", "LE") or x[2] != _mirrored(x[1], other):
+    if direction not in ("LT", "LE") or x[2] != mirrored(x[1], other):
         return None
     of_first = [n < other[n] for n in _arguments(x[1])]
     if not of_first or len(set(of_first)) > 1:
@@ -97,7 +97,7 @@ def _with_nan_placed(operands: Sequence[Expression], other: Sequence[int]) -> Or
         if order is None:
             continue
         (key,) = order.keys
-        keys = (key.first, _mirrored(key.first, other))
+        keys = (key.first, mirrored(key.first, other))
         if asked in [node("NE" + key.kind, k, k) for k in keys]:
             return Order((Key(key.first, key.kind, key.ascending, True),), order.strict)
     return None
@@ -120,9 +120,9 @@ def _turned(order: Order) -> Order | None:
     return Order(keys, not order.strict)
 
 
-def _mirrored(x: Expression, other: Sequence[int]) -> Expression:
+def mirrored(x: Expression, other: Sequence[int]) -> Expression:
     """The expression with the two elements in each other's place."""
-    return argument(other[x[1]]) if x[0] == "argument" else node(x[0], *(_mirrored(v, other) for v in x[1:]))
+    return argument(other[x[1]]) if x[0] == "argument" else node(x[0], *(mirrored(v, other) for v in x[1:]))
 
 
 def _arguments(x: Expression) -> set[int]:
@@ -150,7 +150,7 @@ def any_of(b: Tracer, x: Value) -> Value:
     axis = x.ndim - 1
     while (count := static(x)[-1]) > 1:
         half = count // 2
-        joined = _either(b, _cut(b, x, 0, half), _cut(b, x, half, 2 * half))
+        joined = either(b, _cut(b, x, 0, half), _cut(b, x, half, 2 * half))
         rest = [_cut(b, x, 2 * half, count)] if count % 2 else []
         x = b.apply(ops.Concatenate(axis), joined, *rest) if rest else joined
     return b.reshape(x, static(x)[:-1])
@@ -161,7 +161,7 @@ def any_of_line(b: Tracer, x: Value, where: Value) -> Value:
     shape = static(x)
     lines = tuple(range(len(shape) - 1))
     other, mask = (b.apply(ops.BroadcastInDim(shape, lines), v) for v in (any_of(b, x), where))
-    return select(mask, _either(b, x, other), x)
+    return select(mask, either(b, x, other), x)
 
 
 def any_of_run(b: Tracer, x: Value, linked: Value) -> Value:
@@ -176,7 +176,7 @@ def _any_from_here(b: Tracer, x: Value, linked: Value) -> Value:
     n, step, axis = static(x)[-1], 1, x.ndim - 1
     while step < n:
         here = _cut(b, x, 0, n - step)
-        joined = select(linked, _either(b, here, _cut(b, x, step, n)), here)
+        joined = select(linked, either(b, here, _cut(b, x, step, n)), here)
         x = b.apply(ops.Concatenate(axis), joined, _cut(b, x, n - step, n))
         if 2 * step < n:
             linked = logical("and", _cut(b, linked, 0, n - 2 * step), _cut(b, linked, step, n - step))
@@ -184,7 +184,7 @@ def _any_from_here(b: Tracer, x: Value, linked: Value) -> Value:
     return x
 
 
-def _either(b: Tracer, x: Value, y: Value) -> Value:
+def either(b: Tracer, x: Value, y: Value) -> Value:
     """Either of two; what is computed is the first."""
     return b.apply(ops.Repeated("order", 1), x, y)
 

@@ -15,6 +15,8 @@ from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader import bodies
 from tenferro_ref.stablehlo.loader.bindings import Operation
 from tenferro_ref.stablehlo.loader.composed import select, spread, static
+from tenferro_ref.stablehlo.loader.orders import either
+from tenferro_ref.stablehlo.loader.picking import left_open, picking
 from tenferro_ref.stablehlo.loader.regions import fold_tree
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
 
@@ -94,12 +96,20 @@ def _with_minus_zero(b: Tracer, x: Value, axes: tuple[int, ...]) -> Value:
 
 
 def _left_open(
-    b: Tracer, name: str, once: Value, never: Value, init: Value, x: Value, axes: tuple[int, ...], alone: Alone | None
+    b: Tracer,
+    name: str,
+    once: Value,
+    never: Value,
+    init: Value,
+    x: Value,
+    axes: tuple[int, ...],
+    alone: Alone | None,
+    *others: Value,
 ) -> Value:
-    """A result with an initial value, and that without it, where there is anything else."""
+    """A result with an initial value, and that without it, where there is anything else; and others."""
     if not prod(static(x)[a] for a in axes):
         return once
-    return b.apply(ops.Repeated(name, 1), once, _where_there(never, init, alone))
+    return b.apply(ops.Repeated(name, 1), once, _where_there(never, init, alone), *others)
 
 
 def _where_there(never: Value, init: Value, alone: Alone | None) -> Value:
@@ -173,9 +183,27 @@ def reduced(
         if all(_has_reduction(name, x) for name, x in zip(names, arrays, strict=True)):
             each = enumerate(zip(names, arrays, inits, strict=True))
             return [_folded(b, op, str(name), i, x, init, axes, alone) for i, (name, x, init) in each]
-    once, never = fold_tree(b, op, [last_axis(b, x, axes) for x in arrays], inits, region)
-    ways = zip(once, never, inits, arrays, strict=True)
-    return [_left_open(b, "", with_it, without, init, x, axes, alone) for with_it, without, init, x in ways]
+    return _by_tree(b, op, arrays, inits, axes, region, alone)
+
+
+def _by_tree(
+    b: Tracer,
+    op: Operation,
+    arrays: Sequence[Value],
+    inits: Sequence[Value],
+    axes: tuple[int, ...],
+    region: int,
+    alone: Alone | None,
+) -> Sequence[Value]:
+    """The same by a body of no reduction of the engine's, with what other trees may give."""
+    lines, elements = [last_axis(b, x, axes) for x in arrays], prod(static(arrays[0])[a] for a in axes)
+    ways = zip(*fold_tree(b, op, lines, inits, region), inits, arrays, strict=True)
+    how = picking(op, len(arrays), region, several=elements > 1)
+    made = [_left_open(b, "", once, never, init, x, axes, alone, behind) for once, never, behind, init, x in ways]
+    if how is None or not elements:
+        return made
+    any_, where = left_open(b, op, how, lines, inits, region)
+    return made if where is None else [select(where, either(b, v, a), v) for v, a in zip(made, any_, strict=True)]
 
 
 def _has_reduction(name: str | None, x: Value) -> bool:

@@ -133,8 +133,13 @@ def _check_order(op: Operation, region: int) -> None:
 
 def fold_tree(
     b: Tracer, op: Operation, arrays: Sequence[Value], inits: Sequence[Value], region: int = 0
-) -> tuple[list[Value], list[Value]]:
-    """The body of `op` folded over the last axis of the arrays, neighbours first; then, once, with the initial values. And without these.
+) -> tuple[list[Value], list[Value], list[Value]]:
+    """The body of `op` folded over the last axis of the arrays, neighbours first.
+
+    Returns
+    -------
+    tuple
+        The results with the initial values, once, in front; without these; and with these behind.
 
     Raises
     ------
@@ -155,9 +160,10 @@ def fold_tree(
     shape = static(arrays[0])[:-1]
     starts = [spread(v, shape) for v in inits]
     if count == 0:
-        return starts, starts
+        return starts, starts, starts
     never = [b.reshape(v, shape) for v in current]
-    return apply_body(b, op, [*starts, *never], region), never
+    before, behind = ([*starts, *never], [*never, *starts])
+    return apply_body(b, op, before, region), never, apply_body(b, op, behind, region)
 
 
 def _every_second(x: Value, axis: int, start: int, count: int) -> Value:
