@@ -16,7 +16,7 @@ from oracle.enclosure.formats import Array
 from oracle.enclosure.freedoms import contraction, flush
 from oracle.enclosure.poles import united
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, Context
-from oracle.enclosure.value import Enclosure, Interval, each_part, exact, hull, real_point
+from oracle.enclosure.value import Enclosure, Interval, each_part, exact, hull, real_point, rectangle
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 
@@ -82,6 +82,13 @@ def _imag_of_real(op: ops.Imag, c: Context, x: Interval) -> Interval:
 @COMPLEX.row(ops.Imag)
 def _imag(op: ops.Imag, c: Context, x: Enclosure) -> Enclosure:
     return x.parts[1]
+
+
+@COMPLEX.row(ops.Complex)
+def _complex(op: ops.Complex, c: Context, re: Enclosure, im: Enclosure) -> Enclosure:
+    """Nothing is computed: what is known of a part, as that it is a product that may go unrounded, is known of it still."""
+    (real,), (imag,) = re.parts, im.parts
+    return rectangle(real, imag)
 
 
 @ENCLOSE.row(ops.Bitcast)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tenferro_ref import frontend as tn
 from tenferro_ref import ops
 from tenferro_ref.autodiff.errors import UnsupportedAdRule
-from tenferro_ref.autodiff.rules import JVP, TRANSPOSE, Cotangents, Operand, Optional, conj, linear, total
+from tenferro_ref.autodiff.rules import JVP, TRANSPOSE, Cotangents, Operand, Optional, conj, linear, or_zeros, total
 from tenferro_ref.dtype import INEXACT
 from tenferro_ref.program import Value
 
@@ -62,6 +62,11 @@ def _(op: ops.Repeated, x: X, y: X, t: T) -> Optional:
 @JVP.row(ops.Negate, ops.Conj, ops.Imag)
 def _(op: ops.Negate | ops.Conj | ops.Imag, x: X, y: X, t: X) -> Optional:
     return t[0].builder.apply(op, t[0])
+
+
+@JVP.row(ops.Complex)
+def _(op: ops.Complex, x: X, y: X, t: T) -> Optional:
+    return y[0].builder.apply(op, *(or_zeros(u, v) for u, v in zip(t, x, strict=True)))
 
 
 @JVP.row(ops.Abs)
@@ -204,6 +209,13 @@ def _(op: ops.Negate | ops.Conj, x: tuple[Operand, ...], g: Value) -> Cotangents
 def _(op: ops.Imag, x: tuple[Operand, ...], g: Value) -> Cotangents:
     """`Im(z) = Re(conj(i) z)`."""
     return (g.astype(g.dtype.complex) * 1j,)
+
+
+@TRANSPOSE.row(ops.Complex)
+def _(op: ops.Complex, x: tuple[Operand, ...], g: Value) -> Cotangents:
+    """The parts of the cotangent: the product of two complex numbers is the real part of `conj(v) u`."""
+    parts = g.astype(g.dtype.real), g.builder.apply(ops.Imag(), g)
+    return tuple(part if linear(operand) else None for part, operand in zip(parts, x, strict=True))
 
 
 @TRANSPOSE.row(ops.Convert)

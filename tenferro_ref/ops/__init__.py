@@ -63,6 +63,7 @@ from tenferro_ref.ops.reference import (
     REFERENCE,
     Bitcast,
     Bits,
+    Complex,
     Imag,
     ReducePrecision,
     ReferenceOp,

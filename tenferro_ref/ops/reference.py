@@ -104,6 +104,19 @@ class Imag(ReferenceOp):
 
 
 @dataclass(frozen=True, slots=True)
+class Complex(ReferenceOp):
+    """The complex number of a real and an imaginary part."""
+
+    arity: ClassVar = 2
+    same_dtype: ClassVar = 2
+    dtypes: ClassVar = FLOAT
+
+    def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
+        check_same_shape(self, *inputs)
+        return inputs[0].with_dtype(inputs[0].dtype.complex)
+
+
+@dataclass(frozen=True, slots=True)
 class Bitcast(ReferenceOp):
     """The bits of each element as an element of another dtype of the same width."""
 
@@ -160,4 +173,6 @@ class Repeated(ReferenceOp):
         return inputs[0]
 
 
-REFERENCE: tuple[type[ReferenceOp], ...] = (Special, Special2, Bits, Imag, Bitcast, ReducePrecision, Repeated)
+REFERENCE: tuple[type[ReferenceOp], ...] = (
+    Special, Special2, Bits, Imag, Complex, Bitcast, ReducePrecision, Repeated,
+)  # fmt: skip

@@ -7,9 +7,10 @@ import pytest
 
 from oracle.enclosure import XLA, enclose
 from tenferro_ref import ops
-from tenferro_ref.autodiff import jvp
+from tenferro_ref.autodiff import jvp, vjp
 from tenferro_ref.dtype import DType
 from tenferro_ref.stablehlo.loader import load
+from tenferro_ref.tensor import same_bits
 from tests.autodiff.products import run
 from tests.libraries import module_or_skip
 
@@ -99,3 +100,51 @@ def test_every_number_of_eight_bits_is_finite_or_not(dtype: DType) -> None:
     (made,) = enclose(loaded.program, loaded.inputs([x]), XLA)
     np.testing.assert_array_equal(made.lo, np.isfinite(x.astype(np.float64)))
     np.testing.assert_array_equal(made.hi, made.lo)
+
+
+def test_a_product_in_a_part_of_a_complex_number_may_go_unrounded_into_a_sum() -> None:
+    """Also when the number is moved meanwhile; what no rounding explains is outside."""
+    x, y = np.array([1.1, 1.7], np.float32), np.array([1.37, 1.43], np.float32)
+    left = (x.astype(np.float64) * y - x * y).astype(np.float32)
+    assert left.all()
+    for parts, taken in (("%p, %x", "real"), ("%x, %p", "imag")):
+        text = f"""func.func @main(%x: tensor<2xf32>, %y: tensor<2xf32>, %z: tensor<2xf32>) -> tensor<2xf32> {{
+          %p = stablehlo.multiply %x, %y : tensor<2xf32>
+          %c = stablehlo.complex {parts} : tensor<2xcomplex<f32>>
+          %r = stablehlo.reverse %c, dims = [0] : tensor<2xcomplex<f32>>
+          %t = stablehlo.{taken} %r : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
+          %d = stablehlo.subtract %t, %z : tensor<2xf32>
+          return %d : tensor<2xf32>
+        }}"""
+        loaded = load(text)
+        (made,) = enclose(loaded.program, loaded.inputs([x, y, (x * y)[::-1].copy()]), XLA)
+        assert made.contains(left[::-1]).all()
+        assert made.contains(np.zeros(2, np.float32)).all()
+        assert not made.contains(np.full(2, 1e-3, np.float32)).any()
+
+
+def test_a_complex_number_has_the_parts_that_it_is_made_of_bit_for_bit() -> None:
+    values = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.5], np.float32)
+    re, im = (np.ascontiguousarray(v.ravel()) for v in np.meshgrid(values, values))
+    text = """func.func @main(%x: tensor<36xf32>, %y: tensor<36xf32>) -> tensor<36xcomplex<f32>> {
+      %c = stablehlo.complex %x, %y : tensor<36xcomplex<f32>>
+      return %c : tensor<36xcomplex<f32>>
+    }"""
+    loaded = load(text)
+    (made,) = run(loaded.program, [re, im])
+    assert same_bits(made.real.copy(), re)
+    assert same_bits(made.imag.copy(), im)
+
+
+def test_the_tangent_of_a_complex_number_is_that_of_its_parts() -> None:
+    text = """func.func @main(%x: tensor<2xf64>) -> tensor<2xcomplex<f64>> {
+      %o = stablehlo.constant dense<3.0> : tensor<2xf64>
+      %y = stablehlo.multiply %x, %o : tensor<2xf64>
+      %c = stablehlo.complex %o, %y : tensor<2xcomplex<f64>>
+      return %c : tensor<2xcomplex<f64>>
+    }"""
+    x, t, g = np.array([1.0, 2.0]), np.array([1.0, 10.0]), np.array([5 + 7j, 1 - 1j])
+    loaded = load(text)
+    program, inputs = loaded.program, loaded.inputs([x])
+    np.testing.assert_array_equal(run(jvp(program).program, [*inputs, t])[-1], 3j * t)
+    np.testing.assert_array_equal(run(vjp(program).program, [*inputs, g])[-1], 3 * g.imag)

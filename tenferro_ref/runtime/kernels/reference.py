@@ -247,6 +247,13 @@ def _imag(op: ops.Imag, x: Values) -> Values:
     return np.array(x.imag, order="F")
 
 
+@KERNELS.row(ops.Complex)
+def _complex(op: ops.Complex, re: Values, im: Values) -> Values:
+    made = np.empty(re.shape, DType.of(re).complex.numpy, order="F")
+    made.real, made.imag = re, im
+    return made
+
+
 @KERNELS.row(ops.Repeated)
 def _repeated(op: ops.Repeated, once: Values, *others: Values) -> Values:
     return once

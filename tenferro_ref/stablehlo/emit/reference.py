@@ -28,6 +28,11 @@ def _(op: ops.Imag, body: Body, shape: Shape, x: SsaValue) -> SsaValue:
     return body.call("imag", [x], x.dtype.real, shape)
 
 
+@EMIT.row(ops.Complex)
+def _(op: ops.Complex, body: Body, shape: Shape, re: SsaValue, im: SsaValue) -> SsaValue:
+    return body.call("complex", [re, im], re.dtype.complex, shape)
+
+
 @EMIT.row(ops.Bitcast)
 def _(op: ops.Bitcast, body: Body, shape: Shape, x: SsaValue) -> SsaValue:
     return body.call("bitcast_convert", [x], op.to, shape)

@@ -150,7 +150,6 @@ def tan(x: Value) -> Value:
 
 
 # --- complex numbers --------------------------------------------------------------------------------------------------
-# A product with i swaps the parts; the term that it adds to a part is made -0 beforehand, which changes no number and no zero.
 # A complex value that the module takes apart and puts together again is recognised: the tracer knows the parts.
 
 
@@ -177,18 +176,10 @@ def imag(z: Value) -> Value:
 def complex_(re: Value, im: Value) -> Value:
     """The complex value of these parts, exact."""
     b = tracer(re)
-    dtype = re.dtype.complex
     conjugate, source = _conjugate_of(re, im)
     if source is not None:
         return b.apply(ops.Conj(), source) if conjugate else source
-    i = full(re, complex(0, 1), dtype)
-    # no Conj: ConjSinking takes it to a real operand, where it does nothing
-    turned = -(-im.astype(dtype) * i)  # (-0, im), for a finite im
-    for value in (np.inf, -np.inf):
-        turned = select(im == full(im, value), full(re, complex(-0.0, value), dtype), turned)
-    # not `im == im`, of which a platform that flushes may read one side as zero
-    turned = select(im <= full(im, np.inf), turned, full(re, complex(-0.0, np.nan), dtype))
-    result = -(-re).astype(dtype) + turned  # (re, -0) + (-0, im)
+    result = b.apply(ops.Complex(), re, im)
     b.parts[result.slot] = (re, im)
     return result
 
