@@ -6,6 +6,7 @@ possible.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial, reduce
 
@@ -13,8 +14,8 @@ import numpy as np
 
 from oracle.enclosure import integers, narrowing
 from oracle.enclosure.formats import Array
-from oracle.enclosure.freedoms import contraction, flush
-from oracle.enclosure.poles import united
+from oracle.enclosure.freedoms import contraction, excess, flush
+from oracle.enclosure.poles import gapped, united
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, Context
 from oracle.enclosure.value import Enclosure, Interval, each_part, exact, hull, real_point, rectangle
 from tenferro_ref import ops
@@ -71,6 +72,34 @@ def _on_bits(function: str, dtype: DType, x: int, y: int = 0) -> int:
 def _between(x: Interval, mask: Array, a: Array, b: Array) -> Interval:
     """From the lesser to the greater of two where the mask holds."""
     return exact(x.dtype, np.where(mask, np.minimum(a, b), x.lo), np.where(mask, np.maximum(a, b), x.hi))
+
+
+@ENCLOSE.row(ops.Whole)
+def _whole(op: ops.Whole, c: Context, x: Interval) -> Interval:
+    """Monotone, so that the bounds are taken; of two that follow one another, nothing is between them."""
+    function = _WHOLE[op.function]
+    lo = c.format.nearest(function(x.lo))  # the next number may be beyond a narrow format
+    hi = lo if x.is_point else c.format.nearest(function(x.hi))
+    # what has the sign of the operand where it is zero comes to zero from one side, or from both
+    pos, neg = x.pos_zero | (op.function != "ceil") & (x.hi > 0), x.neg_zero | (op.function != "floor") & (x.lo < 0)
+    made = c.build(lo, hi, x.nan, pos, neg, inexact=False)
+    open_ = ~x.empty & (lo < hi)
+    if not open_.any():
+        return made
+    if c.model.excess and c.dtype.is_narrow_float:  # of what was not rounded, which may go on so
+        return excess.unrounded(made)
+    follow = open_ & (hi == lo + 1)
+    return gapped(c, made, np.where(follow, lo, np.inf), np.where(follow, hi, -np.inf))
+
+
+def _away(x: Array) -> Array:
+    whole = np.trunc(x)
+    return np.where(np.isfinite(x), whole + np.copysign(np.abs(x - whole) >= 0.5, x), x)
+
+
+_WHOLE: dict[str, Callable[[Array], Array]] = {
+    "ceil": np.ceil, "floor": np.floor, "round_nearest_afz": _away, "round_nearest_even": np.rint,
+}  # fmt: skip
 
 
 @ENCLOSE.row(ops.Imag)

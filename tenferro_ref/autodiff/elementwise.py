@@ -155,7 +155,7 @@ def _(op: ops.Convert, x: X, y: X, t: X) -> Optional:
     return t[0].astype(op.to) if op.to in INEXACT else None
 
 
-@JVP.row(ops.Sign, ops.Compare, ops.Remainder, ops.ShapeOf, ops.Constant)
+@JVP.row(ops.Sign, ops.Whole, ops.Compare, ops.Remainder, ops.ShapeOf, ops.Constant)
 def _(op: ops.Op, x: X, y: X, t: T) -> Optional:
     """Nothing depends on the operands smoothly; the engine says so of Remainder as well (SEMANTICS A.1)."""
     return None
@@ -244,6 +244,7 @@ TRANSPOSE.unsupported(
         ops.Remainder,
         ops.Abs,
         ops.Sign,
+        ops.Whole,
         ops.Maximum,
         ops.Minimum,
         ops.Clamp,

@@ -70,6 +70,7 @@ from tenferro_ref.ops.reference import (
     Repeated,
     Special,
     Special2,
+    Whole,
 )
 from tenferro_ref.ops.structural import BroadcastInDim, Convert, EmbedDiag, ExtractDiag, Reshape, Transpose, Tril, Triu
 

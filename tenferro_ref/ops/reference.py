@@ -62,6 +62,20 @@ class Special2(ReferenceOp):
 
 
 @dataclass(frozen=True, slots=True)
+class Whole(ReferenceOp):
+    """The whole number beside each element, with the sign of the element where it is zero; by one of `functions`: names of StableHLO."""
+
+    function: str
+    dtypes: ClassVar = FLOAT
+    needs_zero: ClassVar = True
+    functions: ClassVar[tuple[str, ...]] = ("ceil", "floor", "round_nearest_afz", "round_nearest_even")
+
+    def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
+        _check_function(self, self.function, self.functions)
+        return inputs[0]
+
+
+@dataclass(frozen=True, slots=True)
 class Bits(ReferenceOp):
     """An operation on the bits of integers, one of `functions`: names of StableHLO, each with how many operands it has.
 
@@ -174,5 +188,5 @@ class Repeated(ReferenceOp):
 
 
 REFERENCE: tuple[type[ReferenceOp], ...] = (
-    Special, Special2, Bits, Imag, Complex, Bitcast, ReducePrecision, Repeated,
+    Special, Special2, Whole, Bits, Imag, Complex, Bitcast, ReducePrecision, Repeated,
 )  # fmt: skip

@@ -305,6 +305,8 @@ OF_THE_REFERENCE = {
     "stablehlo.bitcast_convert %arg0 : (tensor<3xf32>) -> tensor<3xi32>": "i32",
     "stablehlo.popcnt %arg1 : tensor<3xi32>": "i32",
     "stablehlo.shift_left %arg1, %arg1 : tensor<3xi32>": "i32",
+    "stablehlo.floor %arg0 : tensor<3xf32>": "f32",
+    "stablehlo.round_nearest_afz %arg0 : tensor<3xf32>": "f32",
     "stablehlo.complex %arg0, %arg0 : tensor<3xcomplex<f32>>": "complex<f32>",
     "stablehlo.imag %arg2 : (tensor<3xcomplex<f32>>) -> tensor<3xf32>": "f32",
 }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from oracle.enclosure import XLA, enclose
+from oracle.enclosure import IEEE, XLA, Interval, enclose
 from tenferro_ref import ops
 from tenferro_ref.autodiff import jvp, vjp
 from tenferro_ref.dtype import DType
@@ -148,3 +150,57 @@ def test_the_tangent_of_a_complex_number_is_that_of_its_parts() -> None:
     program, inputs = loaded.program, loaded.inputs([x])
     np.testing.assert_array_equal(run(jvp(program).program, [*inputs, t])[-1], 3j * t)
     np.testing.assert_array_equal(run(vjp(program).program, [*inputs, g])[-1], 3 * g.imag)
+
+
+WHOLE = {"floor": np.floor, "ceil": np.ceil, "round_nearest_even": np.rint}
+
+
+def rounding(function: str, shape: str) -> str:
+    return f"""func.func @main(%x: {shape}) -> {shape} {{
+      %0 = stablehlo.exponential %x : {shape}
+      %1 = stablehlo.{function} %0 : {shape}
+      return %1 : {shape}
+    }}"""
+
+
+@pytest.mark.parametrize("function", ["round_nearest_even", "round_nearest_afz", "floor", "ceil"])
+def test_a_computed_number_beside_a_whole_one_is_rounded_to_one_of_two(function: str) -> None:
+    loaded = load(rounding(function, "tensor<2xf32>"))
+    x = np.array([0, np.log(3)], np.float32)
+    (made,) = enclose(loaded.program, loaded.inputs([x]), XLA)
+    due = {"floor": [[1, 3], [0, 2]], "ceil": [[1, 3], [2, 4]]}.get(function, [[1, 3]])
+    for values in ([1, 3], [0, 2], [2, 4], [0.37, 2.6], [1.5, 3.5]):
+        assert made.contains(np.array(values, np.float32)).all() == (values in due)
+    assert made.decided.all()
+
+
+@pytest.mark.parametrize("function", WHOLE)
+def test_whole_numbers_of_an_interval_are_those_of_what_is_in_it(function: str) -> None:
+    rng = np.random.default_rng(0)
+    lo, hi = np.sort(np.round(rng.uniform(-3, 3, (2, 400)), 1).astype(np.float32).astype(np.float64), 0)
+    zero, never = (lo <= 0) & (hi >= 0), np.zeros(400, bool)
+    program = load(rounding(function, "tensor<400xf32>")).program
+    last = replace(program.instructions[1], input_slots=(0,))
+    alone = replace(program, instructions=(last,))
+    (made,) = enclose(alone, [Interval(DType.F32, lo, hi, never, zero, zero)], IEEE)
+    seen = WHOLE[function](np.clip(np.linspace(lo, hi, 200), lo, hi)).astype(np.float32)
+    for values in (seen.min(0), seen.max(0), seen[100]):
+        assert made.contains(values).all()
+    assert not made.contains(seen.min(0) - 1).any()
+    assert not made.contains(seen.max(0) + 1).any()
+    assert not made.contains(seen.min(0) + np.float32(0.5))[seen.max(0) - seen.min(0) < 2].any()
+
+
+def test_halves_go_away_from_zero_or_to_the_even_number_and_keep_their_sign() -> None:
+    x = np.array([0.5, 1.5, -0.5, -2.5, 0.49999997, -0.0, 8388609, np.inf, -0.3], np.float32)
+    for function, due in (
+        ("round_nearest_afz", [1, 2, -1, -3, 0.0, -0.0, 8388609, np.inf, -0.0]),
+        ("round_nearest_even", [0, 2, -0.0, -2, 0.0, -0.0, 8388609, np.inf, -0.0]),
+    ):
+        text = rounding(function, "tensor<9xf32>").replace("exponential", "optimization_barrier")
+        loaded = load(text)
+        (made,) = run(loaded.program, [x])
+        assert same_bits(made, np.array(due, np.float32))
+        (of,) = enclose(loaded.program, [x], IEEE)
+        assert of.contains(made).all()
+        assert of.decided[np.isfinite(x)].all()

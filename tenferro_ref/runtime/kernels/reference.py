@@ -242,6 +242,22 @@ def reduced(x: Values, exponent_bits: int, mantissa_bits: int, own: DType) -> Va
     return np.where(np.isnan(x), x, result)
 
 
+def _half_away(x: Values) -> Any:
+    """To nearest, halves away from zero: what is dropped is exact."""
+    whole = np.trunc(x)
+    return np.copysign(whole + np.copysign(np.abs(x - whole) >= 0.5, x), x)
+
+
+_WHOLE: dict[str, Callable[[Values], Any]] = {
+    "ceil": np.ceil, "floor": np.floor, "round_nearest_afz": _half_away, "round_nearest_even": np.rint,
+}  # fmt: skip
+
+
+@KERNELS.row(ops.Whole)
+def _whole(op: ops.Whole, x: Values) -> Values:
+    return np.asarray(np.where(np.isfinite(x), _WHOLE[op.function](x), x), x.dtype)
+
+
 @KERNELS.row(ops.Imag)
 def _imag(op: ops.Imag, x: Values) -> Values:
     return np.array(x.imag, order="F")

@@ -18,8 +18,8 @@ def _(op: ops.Special | ops.Special2, body: Body, shape: Shape, *operands: SsaVa
     return body.generic(op.function, operands, "", operands[0].dtype, shape, dialect="chlo")
 
 
-@EMIT.row(ops.Bits)
-def _(op: ops.Bits, body: Body, shape: Shape, *operands: SsaValue) -> SsaValue:
+@EMIT.row(ops.Bits, ops.Whole)
+def _(op: ops.Bits | ops.Whole, body: Body, shape: Shape, *operands: SsaValue) -> SsaValue:
     return body.same(op.function, *operands)
 
 

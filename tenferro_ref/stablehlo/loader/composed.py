@@ -89,39 +89,6 @@ def sign(x: Value) -> Value:
     return select(x == full(x, 0), x, result) if x.dtype.is_float else result
 
 
-def _truncate(x: Value) -> Value:
-    """Toward zero, but for the sign of a zero; from 2^mantissa on every float is an integer."""
-    whole_from, dtype = 2.0 ** int(x.dtype.finfo.nmant), DType.I64 if x.dtype is DType.F64 else DType.I32
-    return select(abs(x) < full(x, whole_from), x.astype(dtype).astype(x.dtype), x)
-
-
-def _zero_like(x: Value, result: Value) -> Value:
-    """`result`, its zeros with the sign of `x`."""
-    return select(result == full(x, 0), x * full(x, 0), result)
-
-
-def floor(x: Value) -> Value:
-    whole = _truncate(x)
-    return _zero_like(x, select(x < whole, whole + full(x, -1), whole))
-
-
-def ceil(x: Value) -> Value:
-    whole = _truncate(x)
-    return _zero_like(x, select(whole < x, whole + full(x, 1), whole))
-
-
-def round_nearest(x: Value, ties_to_even: bool) -> Value:
-    size = abs(x)
-    whole = _truncate(size)
-    rest, half = size - whole, full(x, 0.5)
-    up = rest >= half
-    if ties_to_even:
-        odd = _truncate(whole * half) * full(x, 2) < whole
-        up = (rest > half) | ((rest == half) & odd)
-    rounded = select(up, whole + full(x, 1), whole)
-    return _zero_like(x, select(x < full(x, 0), -rounded, rounded))
-
-
 def logistic(x: Value) -> Value:
     """In steps, each of which may be rounded, or the last one only: as XLA:CPU does of BF16, and of constants in F32.
 

@@ -26,9 +26,8 @@ _SAME: dict[str, Op] = {
     "subtract": ops.Subtract(), "tanh": ops.Tanh(),
 }  # fmt: skip
 _COMPOSED: dict[str, Callable[..., Value]] = {
-    "ceil": composed.ceil, "complex": composed.complex_, "floor": composed.floor,
+    "complex": composed.complex_,
     "imag": composed.imag, "is_finite": composed.is_finite, "logistic": composed.logistic, "real": composed.real,
-
     "sign": composed.sign,
 }  # fmt: skip
 
@@ -47,9 +46,9 @@ for _name, _function in _COMPOSED.items():
     ROWS[_name] = _called(_function)
 
 
-@ROWS.row("round_nearest_even", "round_nearest_afz")
+@ROWS.row(*ops.Whole.functions)
 def _(b: Tracer, op: Operation, x: Value) -> Value:
-    return composed.round_nearest(x, op.name.endswith("even"))
+    return b.apply(ops.Whole(op.name), x)
 
 
 @ROWS.row("compare")
