@@ -238,6 +238,19 @@ def test_a_body_that_picks_by_no_order_picks_any() -> None:
     assert not permits(made, np.array([6], F32), np.array([0], I32))
 
 
+def test_an_initial_value_enters_a_sum_beside_another_result_as_often_as_one_alone() -> None:
+    lines = """%r = stablehlo.maximum %x, %y : tensor<f32>
+      %s = stablehlo.add %u, %v : tensor<i32>"""
+    text = fold("1x2", lines, "0.0", 100).replace("xf32", "xi32").replace("tensor<f32>", "tensor<i32>")
+    text = text.replace("stablehlo.maximum", "stablehlo.xor").replace("dense<0.0>", "dense<0>")
+    x = np.array([[1, 2]], I32)
+    _, made = both(text, x, x)
+    for times in range(4):
+        assert permits(made, np.array([3], I32), np.array([3 + 100 * times], I32))
+    assert not permits(made, np.array([3], I32), np.array([-1], I32))
+    assert not permits(made, np.array([2], I32), np.array([3], I32))
+
+
 def test_a_body_that_is_not_known_to_be_associative_is_refused() -> None:
     lines = """%r = stablehlo.maximum %x, %y : tensor<f32>
       %d = stablehlo.add %u, %u : tensor<i32>

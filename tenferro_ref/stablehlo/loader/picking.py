@@ -51,7 +51,7 @@ def picking(op: Operation, count: int, region: int, *, several: bool) -> Picking
     compared: list[Expression] = []
     found = bodies.results(op, region, compared)
     if found is not None:
-        if all(_folds(x, i, count + i) for i, x in enumerate(found)):
+        if folds(found):
             return None
         if all(_picks(x, i, count) for i, x in enumerate(found)):
             return Picking(_orders(found, count), tuple(compared))
@@ -60,12 +60,10 @@ def picking(op: Operation, count: int, region: int, *, several: bool) -> Picking
     raise op.refusal("its body need not be associative: in which order it is applied is not said")
 
 
-def _folds(x: Expression, left: int, right: int) -> bool:
-    """Whether a result is made of the elements of one array, and the same in every tree."""
-    return bodies.fold(x, left, right) is not None or x in (
-        node("xor", argument(left), argument(right)),
-        argument(left),
-    )
+def folds(found: Sequence[Expression]) -> bool:
+    """Whether each result of a body is made of the elements of one array, and the same in every tree."""
+    ways = ((x, argument(i), argument(len(found) + i)) for i, x in enumerate(found))
+    return all(x in (a, b, node("xor", a, b), *(node(name, a, b) for name in bodies.FOLDS)) for x, a, b in ways)
 
 
 def _picks(x: Expression, i: int, count: int) -> bool:

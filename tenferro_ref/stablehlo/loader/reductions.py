@@ -16,7 +16,7 @@ from tenferro_ref.stablehlo.loader import bodies
 from tenferro_ref.stablehlo.loader.bindings import Operation
 from tenferro_ref.stablehlo.loader.composed import select, spread, static
 from tenferro_ref.stablehlo.loader.orders import either
-from tenferro_ref.stablehlo.loader.picking import left_open, picking
+from tenferro_ref.stablehlo.loader.picking import folds, left_open, picking
 from tenferro_ref.stablehlo.loader.regions import fold_tree
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
 
@@ -180,9 +180,14 @@ def reduced(
     count, found = len(arrays), bodies.results(op, region)
     if found is not None:
         names = [bodies.fold(expression, i, count + i) for i, expression in enumerate(found)]
-        if all(_has_reduction(name, x) for name, x in zip(names, arrays, strict=True)):
-            each = enumerate(zip(names, arrays, inits, strict=True))
-            return [_folded(b, op, str(name), i, x, init, axes, alone) for i, (name, x, init) in each]
+        known = [_has_reduction(name, x) for name, x in zip(names, arrays, strict=True)]
+        if all(known) or folds(found):  # each result for itself
+            others = arrays if all(known) else _by_tree(b, op, arrays, inits, axes, region, alone)
+            each = enumerate(zip(known, names, arrays, inits, others, strict=True))
+            return [
+                _folded(b, op, str(name), i, x, init, axes, alone) if here else other
+                for i, (here, name, x, init, other) in each
+            ]
     return _by_tree(b, op, arrays, inits, axes, region, alone)
 
 

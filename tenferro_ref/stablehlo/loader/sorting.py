@@ -51,10 +51,11 @@ def _left_open(b: Tracer, op: Operation, lines: Sequence[Value]) -> Sequence[Val
     if order is None:  # it is not known to be one on any elements
         anywhere = b.array(np.ones(static(lines[0])[:-1], bool))
         return [orders.any_of_line(b, v, anywhere) for v in lines]
-    keys: list[Value] = []
-    apply_body(b, op, [v for v in lines for _ in range(2)], compared=keys)
-    asked = [v for v, x in zip(keys, compared, strict=True) if order.unordered(x)]
-    no_order = orders.any_nan(b, asked)
+    no_order: Value | None = None
+    if any(map(order.unordered, compared)):
+        keys: list[Value] = []
+        apply_body(b, op, [v for v in lines for _ in range(2)], compared=keys)
+        no_order = orders.any_nan(b, [v for v, x in zip(keys, compared, strict=True) if order.unordered(x)])
     if not (op.attribute("is_stable", False) and order.strict):
         lines = _of_equals(b, op, lines, order)
     return [v if no_order is None else orders.any_of_line(b, v, no_order) for v in lines]
