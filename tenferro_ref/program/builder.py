@@ -158,7 +158,9 @@ class GraphBuilder:
         """`apply_many` for an op with one output; UsageError for another, too."""
         types = self._types(op, operands)
         if len(types) != 1:
-            raise UsageError(detail=f"{op.called} has {len(types)} outputs: `apply_many` gives them, `apply` is for one")
+            raise UsageError(
+                detail=f"{op.called} has {len(types)} outputs: `apply_many` gives them, `apply` is for one"
+            )
         return self._append(op, operands, types)[0]
 
     def _types(self, op: Op, operands: Sequence[Value]) -> tuple[TensorType, ...]:

@@ -74,7 +74,7 @@ def test_what_does_not_fit_is_said_with_the_op(program):
     x, y = b.input("F64", ("n",)), b.input("F64", ("m",))
     outer = exec_of(einsum.einsum("i,j->ij", x, y))
     raises_on_both(ResourceExhausted, outer, [np.ones(10**6)] * 2, "^einsum: F64")
-    with pytest.raises(InvalidArgument, match="^SvdFull: shape: .* more elements"):
+    with pytest.raises(InvalidArgument, match=r"^SvdFull: shape: .* more elements"):
         linalg.svd_full(b.input("F64", (10**9, 1)))
 
 
