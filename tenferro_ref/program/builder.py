@@ -152,27 +152,23 @@ class GraphBuilder:
         UsageError
             No op, or an operand that is no value of this builder.
         """
-        return self._append(op, operands, self._types(op, operands))
+        types = self._types(op, operands)
+        results = tuple([self._new(t) for t in types])
+        self._instructions.append(Instruction(op, tuple([v.slot for v in operands]), tuple([v.slot for v in results])))
+        return results
 
     def apply(self, op: Op, *operands: Value) -> Value:
         """`apply_many` for an op with one output; UsageError for another, too."""
-        types = self._types(op, operands)
-        if len(types) != 1:
-            raise UsageError(
-                detail=f"{op.called} has {len(types)} outputs: `apply_many` gives them, `apply` is for one"
-            )
-        return self._append(op, operands, types)[0]
+        if isinstance(op, ops.Extension) and (number := len(self._types(op, operands))) != 1:
+            raise UsageError(detail=f"{op.called} has {number} outputs: `apply_many` gives them, `apply` is for one")
+        (result,) = self.apply_many(op, *operands)
+        return result
 
     def _types(self, op: Op, operands: Sequence[Value]) -> tuple[TensorType, ...]:
         if not isinstance(op, Op):
             raise UsageError(detail=f"{type(op).__name__} where an op is needed, such as ops.Add()")
         self._check_own(operands, f"{op.called}: an operand")
         return op.result_types(tuple([v.type for v in operands]), self.policy)
-
-    def _append(self, op: Op, operands: Sequence[Value], types: Sequence[TensorType]) -> tuple[Value, ...]:
-        results = tuple([self._new(t) for t in types])
-        self._instructions.append(Instruction(op, tuple([v.slot for v in operands]), tuple([v.slot for v in results])))
-        return results
 
     def build(self, *outputs: Value) -> Program:
         """The program with the given outputs.
