@@ -121,12 +121,15 @@ def nesting(config: Any) -> int:
 
 def _canonical(config: Any) -> str:
     """The text of a configuration; ValueError for what program JSON does not hold."""
-    text = json.dumps(config, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    if not text.startswith("{"):
+    if not isinstance(config, dict):
+        text = json.dumps(config)
         raise ValueError(text if len(text) <= 60 else f"{text[:57]}...")
+    for key, value in config.items():  # `allow_nan` does not name them
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{key}: {value} is no JSON number")
     if nesting(config) > CONFIG_DEPTH:
         raise ValueError(f"nested more than {CONFIG_DEPTH} deep")
-    return text
+    return json.dumps(config, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True)

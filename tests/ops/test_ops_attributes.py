@@ -98,8 +98,8 @@ def test_equal_configurations_are_equal_ops() -> None:
     ("config", "message"),
     [
         ({"axis": np.int64(2)}, "int64 is not JSON serializable"),
-        ({"eps": float("nan")}, "not JSON compliant"),
-        ({"eps": float("inf")}, "not JSON compliant"),
+        ({"eps": float("nan")}, "eps: nan is no JSON number"),
+        ({"eps": [float("inf")]}, "not JSON compliant"),
         (None, "not a JSON object that a file can hold: null"),
         ("axis", 'not a JSON object that a file can hold: "axis"'),
         ([1], r"hold: \[1\]"),
