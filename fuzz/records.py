@@ -26,8 +26,8 @@ from tenferro_ref.files import read_text
 #: Version 1 wrote Infinity and NaN as bare words, which is no JSON; version 2 knows no `Finding.builds`, version 3 no
 #: `Campaign.surveys`, version 4 no `Campaign.errors` and `Totals.due`; until version 5 there was `Finding.reproducer`,
 #: a script, which is dropped; until version 6 a refused program counted as refused for all of its ops; version 7 does
-#: not explain findings, version 8 knows no `Cell.ulps` and no segments. All are still read.
-VERSION = 9
+#: not explain findings, version 8 knows no `Cell.ulps` and no segments, version 9 no `Finding.located`. All are still read.
+VERSION = 10
 _READABLE = range(1, VERSION + 1)
 
 #: Made once: a store writes a line for every answer.
@@ -189,6 +189,10 @@ class Finding:
         The program that it is a derivative of, where the derivative itself is wrong and that program was reduced.
     first_program
         Number, from 0, of the first program of the campaign that showed it.
+    located
+        The (op, dtype, executor) of every cell whose disagreements led to it; empty in records from before it was kept.
+    confirmed
+        Whether its bundle showed it in a clean interpreter; None if that was not tried, or not kept.
     """
 
     signature: str
@@ -217,6 +221,8 @@ class Finding:
     primal_text: str = ""
     explanation: Explanation = field(default_factory=Explanation)
     first_program: int | None = None
+    located: tuple[tuple[str, str, str], ...] = ()
+    confirmed: bool | None = None
 
     @property
     def id(self) -> str:

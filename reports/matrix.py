@@ -55,8 +55,8 @@ class Entry:
         How many programs, and how many by verdict name.
     worst_ulp
         Over the programs of this op alone.
-    wrong, elsewhere
-        Programs that disagreed: on account of the op, and of another one.
+    wrong
+        Programs that disagreed on account of the op.
     findings
         The findings that blame this entry.
     beside
@@ -79,7 +79,6 @@ class Entry:
     verdicts: dict[str, int]
     worst_ulp: float | None
     wrong: int
-    elsewhere: int
     findings: tuple[Finding, ...]
     beside: dict[str, int]
     refusals: tuple[str, ...]
@@ -125,7 +124,8 @@ def matrix(campaign: Campaign) -> Matrix:
     present = {c.executor for c in campaign.cells}
     executors = peers_first(e for e in executor_names(campaign) if e in present)
     dtypes = tuple(_sorted((c.dtype for c in campaign.cells), _DTYPES))
-    loose = {e for e in executors if unexplained(campaign, e)}
+    new = {e for e in executors if unexplained(campaign, e)}
+    new |= {e for f in campaign.findings if not f.known for e in (f.executor, *f.also)}
     blamed: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in campaign.findings:
         for key in blames(finding):
@@ -135,7 +135,7 @@ def matrix(campaign: Campaign) -> Matrix:
         row = []
         for executor in executors:
             keys = [(op, executor, dtype) for dtype in dtypes]
-            entries = [_entry(k, cells.get(k), blamed.get(k, []), executor in loose) for k in keys]
+            entries = [_entry(k, cells.get(k), blamed.get(k, []), executor in new) for k in keys]
             row.append(_summary(executor, [_admitted(entry, campaign.admitted.get(op)) for entry in entries]))
         groups.setdefault(group or "operations", []).append(Row(op, tuple(row)))
     return Matrix(executors, dtypes, tuple((name, tuple(groups[name])) for name in _sorted(groups, _GROUPS)))
@@ -146,16 +146,22 @@ def _sorted(names: Iterable[str], order: tuple[str, ...]) -> list[str]:
 
 
 def blames(finding: Finding) -> Iterable[tuple[str, str, str]]:
-    """The (op, executor, dtype) that a finding is about: several where its op names several, "A+B(attribute)"."""
-    ops = re.findall(r"\w+", re.sub(r"\(.*?\)", "", finding.op))
-    return [
-        (op, executor, finding.dtype)
-        for executor in dict.fromkeys((finding.executor, *finding.also))
-        for op in dict.fromkeys(ops)
-    ]
+    """The (op, executor, dtype) that a finding is about: where programs that led to it were located, and its reduced program's only op.
+
+    Of a record that does not say where, those of the finding's own op: several where it names several, "A+B(attribute)".
+    """
+    executors = dict.fromkeys((finding.executor, *finding.also))
+    cells = [(op, executor, dtype) for op, dtype, executor in finding.located]
+    if not cells:
+        ops = re.findall(r"\w+", re.sub(r"\(.*?\)", "", finding.op))
+        cells = [(op, executor, finding.dtype) for executor in executors for op in ops]
+    if finding.instructions == 1 and (only := re.match(r"(\w+)(?:\(\w*\))? \| (\w+) \| ", finding.signature)):
+        cells += [(only[1], executor, only[2]) for executor in executors]
+    return dict.fromkeys(cells)
 
 
-def _entry(key: tuple[str, str, str], cell: Cell | None, findings: list[Finding], loose: bool) -> Entry:
+def _entry(key: tuple[str, str, str], cell: Cell | None, findings: list[Finding], unknown: bool) -> Entry:
+    """`unknown`: whether the executor has disagreements that no page describes, as one without a finding may be."""
     verdicts = {k: n for k, n in cell.verdicts.items() if n} if cell else {}
     wrong = disagreements(verdicts)
     new = [f for f in findings if not f.known]
@@ -163,23 +169,24 @@ def _entry(key: tuple[str, str, str], cell: Cell | None, findings: list[Finding]
         slug = "crash" if any(f.verdict in _DEATHS for f in new) else "disagree-new"
     elif findings:
         slug = "disagree-known"
-    elif wrong and loose:
+    elif wrong and unknown:
         slug = "crash" if any(verdicts.get(v) for v in _DEATHS) else "disagree-new"
+    elif wrong:  # an older record does not say by which finding
+        slug = "disagree-known"
     elif verdicts.get(Verdict.PASS.value):
         slug = "agree"
-    elif verdicts.get(Verdict.UNDECIDED.value) or wrong:
+    elif verdicts.get(Verdict.UNDECIDED.value):
         slug = "undecided"
     elif verdicts:
         slug = "refused"
     else:
         slug = "beside" if cell and cell.beside else "not-generated"
-    here, elsewhere = (0, wrong) if slug in ("agree", "undecided") else (wrong, 0)
     worst = cell.worst_ulp if cell else None
     beside = cell.beside if cell else {}
     refusals = tuple(sorted(cell.refusals, key=lambda reason: -cell.refusals[reason])) if cell else ()
     return Entry(
-        *key, BY_SLUG[slug], sum(verdicts.values()), verdicts, worst, here, elsewhere + disagreements(beside),
-        tuple(findings), beside, refusals, cell.examples if cell else {},
+        *key, BY_SLUG[slug], sum(verdicts.values()), verdicts, worst, wrong, tuple(findings), beside,
+        refusals, cell.examples if cell else {},
         cell.ulps if cell else {}, cell.held if cell else Held(),
     )  # fmt: skip
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import TypeAlias
 
+from fuzz.findings.naming import of_cell
 from fuzz.generate.describe import of_inputs, of_origin, of_program
 from fuzz.records import Held
 from fuzz.store.counts import Counts
@@ -96,7 +97,7 @@ class Tally(Counts):
 
     def blame(self, case: Case, op: str, dtype: str, answer: Answer, number: int | None = None) -> None:
         """Count a disagreement for the op in which triage located it; the others of the program were beside it."""
-        guilty = op.partition("(")[0] or "(none)", dtype
+        guilty = of_cell(op), dtype
         self._count(guilty, answer, number)
         for cell in _cells(case.program) - {guilty}:
             self.sums["beside", *cell, answer.executor, answer.verdict.value] += 1

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fuzz.findings.known import load_known, match_all, uncovered
+from fuzz.findings.naming import of_cell
 from fuzz.records import Finding
 from fuzz.store import Mark, Store, StoredFinding, Stream
-from fuzz.store.sightings import sightings
+from fuzz.store.sightings import located, sightings
 from tenferro_ref.errors import TenferroError
 
 #: "regressed": seen again after it was marked as fixed.
@@ -33,6 +34,8 @@ class Listed:
         When it was seen, in seconds since 1970, over the whole store; None if no campaign here saw it.
     number
         Of the first program that showed it, in its campaign.
+    located
+        The (op, dtype, executor) of the cells of a matrix whose disagreements led to it, over the streams asked for.
     """
 
     id: str
@@ -45,6 +48,7 @@ class Listed:
     last: float | None
     marks: tuple[Mark, ...]
     number: int | None = None
+    located: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def finding(self) -> Finding:
@@ -66,8 +70,9 @@ class Listed:
             known = f"marked as {self.status} {date(self.marks[-1].at)}"
         also = tuple(e for e in self.executors if e != self.finding.executor)
         return dataclasses.replace(
-            self.finding, known=known, programs=self.programs, also=also, first_program=self.number
-        )
+            self.finding, known=known, programs=self.programs, also=also, first_program=self.number,
+            located=self.located, confirmed=self.stored.confirmed,
+        )  # fmt: skip
 
 
 def date(at: float) -> str:
@@ -77,7 +82,8 @@ def date(at: float) -> str:
 
 def listed(store: Store, streams: Sequence[Stream] | None = None) -> list[Listed]:
     """The findings that `streams` saw (None: all of the store), new ones first, then by programs."""
-    seen = sightings(store, None if streams is None else [s.id for s in streams])
+    within = None if streams is None else [s.id for s in streams]
+    seen, places = sightings(store, within), located(store, within)
     marks, rules = store.marks(), load_known()
     builds = {info.name: info.build for stream in store.streams() for info in stream.executors}
     findings = store.findings()
@@ -93,7 +99,10 @@ def listed(store: Store, streams: Sequence[Stream] | None = None) -> list[Listed
             beyond := uncovered(stored.finding, {e: builds.get(e, "") for e in executors}, rules)
         ):
             status, why = NEW, f"the rules of {page} say nothing of {', '.join(beyond)}"
-        rows.append(Listed(stored.finding.id, stored, status, why, programs, executors, first, last, history, number))
+        cells = tuple(dict.fromkeys((of_cell(op), dtype, e) for op, dtype, e in places.get(signature, ())))
+        rows.append(
+            Listed(stored.finding.id, stored, status, why, programs, executors, first, last, history, number, cells)
+        )
     return sorted(rows, key=lambda r: (not r.is_new, -r.programs, r.finding.signature))
 
 

@@ -40,6 +40,11 @@ def named(program: GraphProgram, index: int) -> str:
     return ins.op.name if dtype in ENGINE_DTYPES else f"{ins.op.name}({dtype.name})"
 
 
+def of_cell(op: str) -> str:
+    """The name under which a campaign counts what was located in an op: `Log` of `Log(Exp)`."""
+    return op.partition("(")[0] or "(none)"
+
+
 def with_operands(case: Case, index: int) -> str:
     """`Log(Exp)`: the op at `index` with the ops that made its operands; a rewrite shows in the pair."""
     program = case.program

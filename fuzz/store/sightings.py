@@ -23,6 +23,17 @@ def sightings(store: Store, streams: Sequence[int] | None) -> dict[str, tuple[in
     return {name: (n, first, last, tuple(executors[name]), number) for name, n, first, last, number in rows}
 
 
+def located(store: Store, streams: Sequence[int] | None) -> dict[str, list[tuple[str, str, str]]]:
+    """By signature: op, dtype and executor of the disagreements that led to it."""
+    within, ids = _within(streams)
+    columns = "DISTINCT signature, suspect.op, suspect.dtype, suspect.executor"
+    sql = f"SELECT {columns} FROM {GROUPS_WITH_SUSPECTS} WHERE signature <> '' {within} ORDER BY 1, 2, 3, 4"  # noqa: S608
+    places: dict[str, list[tuple[str, str, str]]] = {}
+    for signature, op, dtype, executor in store.database.rows(tuple[str, str, str, str], sql, ids):
+        places.setdefault(signature, []).append((op, dtype, executor))
+    return places
+
+
 def of_no_finding(store: Store, streams: Sequence[int]) -> dict[str, int]:
     """By executor: disagreements whose group led to no finding."""
     within, ids = _within(streams)

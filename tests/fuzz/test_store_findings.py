@@ -61,6 +61,17 @@ class TestTally:
 
 
 class TestFindings:
+    def test_a_finding_names_all_cells_that_led_to_it(self) -> None:
+        with Store() as store:
+            stream = begin(store)
+            run_batch(store, stream, bad=(0, 1, 2))
+            with store.database.write() as write:
+                write.execute("UPDATE suspect SET op = 'Exp(Add)', dtype = 'F64' WHERE number = 1")
+            settle(store, stream)
+            (found,) = recorded(store, [stream]).findings
+            assert found.located == (("Add", "F32", "other"), ("Exp", "F64", "other"))
+            assert found.confirmed is None
+
     def test_the_smallest_suspect_is_reduced(self) -> None:
         with Store() as store:
             stream = begin(store)

@@ -49,11 +49,31 @@ def test_state(verdicts: dict[str, int], findings: tuple[Finding, ...], state: s
     assert only(verdicts, *findings).state.slug == state
 
 
-def test_a_disagreement_that_another_op_caused_is_counted_not_blamed() -> None:
-    entry = only({"pass": 7, "mismatch": 2}, replace(KNOWN, op="Minimum"))
-    assert (entry.state.slug, entry.elsewhere, entry.wrong, entry.programs) == ("agree", 2, 0, 9)
-    masked = only({"mismatch": 2}, replace(KNOWN, op="Minimum"))
-    assert (masked.state.slug, masked.elsewhere) == ("undecided", 2)
+@pytest.mark.parametrize("passed", [0, 7])
+def test_an_op_in_which_a_disagreement_was_located_never_agrees(passed: int) -> None:
+    """A finding has the op of one of the disagreements that led to it."""
+    counts = {"pass": passed, "mismatch": 2}
+    for found, state in ((KNOWN, "disagree-known"), (NEW, "disagree-new")):
+        found = replace(found, op="Minimum", signature="Minimum | F32 | x | y")
+        entry = only(counts, found)  # a record that does not say where
+        assert (entry.state.slug, entry.wrong, entry.findings) == (state, 2, ())
+        places = (("Exp", "F32", "xla"), ("Maximum", "F32", "xla"))
+        found = replace(found, located=places)
+        entry = only(counts, found)
+        assert (entry.state.slug, entry.wrong, entry.findings) == (state, 2, (found,))
+
+
+def test_the_only_op_of_a_reduced_program_is_blamed() -> None:
+    found = replace(NEW, op="Minimum", located=(("Minimum", "F32", "xla"),))
+    named = {
+        "Maximum | F32 | x | y": True,
+        "Maximum(F32) | F32 | x": True,
+        "Maximum | F64 | x": False,
+        "Maximum": False,
+    }
+    for signature, blamed in named.items():
+        assert bool(only({"pass": 3}, replace(found, instructions=1, signature=signature)).findings) == blamed
+        assert not only({"pass": 3}, replace(found, instructions=2, signature=signature)).findings
 
 
 def test_what_is_on_account_of_another_op_stands_beside() -> None:
@@ -61,7 +81,7 @@ def test_what_is_on_account_of_another_op_stands_beside() -> None:
     refused = replace(cell, verdicts={"unsupported": 2}, refusals={"no maximum": 2})
     for found, state in ((cell, "beside"), (refused, "refused"), (replace(refused, verdicts={"pass": 1}), "agree")):
         (entry,) = matrix(replace(campaign({}), cells=(found,))).entries()
-        assert (entry.state.slug, entry.elsewhere, entry.wrong) == (state, 1, 0)
+        assert (entry.state.slug, entry.wrong) == (state, 0)
         assert (entry.programs, entry.refusals) == (sum(found.verdicts.values()), tuple(found.refusals))
 
 
@@ -85,7 +105,7 @@ def test_a_dtype_that_the_op_does_not_give_is_not_admitted() -> None:
     ],
 )
 def test_which_cell_a_finding_blames(changes: dict[str, object], blamed: bool) -> None:
-    entry = only({"pass": 3}, replace(NEW, **changes))  # type: ignore[arg-type]
+    entry = only({"pass": 3}, replace(NEW, instructions=2, **changes))  # type: ignore[arg-type]
     assert bool(entry.findings) == blamed
 
 
