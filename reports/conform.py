@@ -27,8 +27,8 @@ LOOKS = {
     "hangs": State("crash", "∞", "hangs", "no answer in time; the process was ended"),
     "crashes": State("crash", "‡", "crashes", "the process of the plugin ended"),
 }
-_VERDICT = {"conforms": "agree", "does not conform": "new", "no client": "vacuous"}
-_COLOURS = {"conforms": "#1c7a43", "does not conform": "#b3261e", "no client": "#525c6a"}
+_VERDICT = {"conforms": "agree", "does not conform": "new", "no client": "vacuous", "not tested": "vacuous"}
+_COLOURS = {"conforms": "#1c7a43", "does not conform": "#b3261e", "no client": "#525c6a", "not tested": "#525c6a"}
 
 
 @dataclass(frozen=True, slots=True)

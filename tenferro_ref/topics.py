@@ -12,7 +12,7 @@ from tenferro_ref.suggest import did_you_mean
 #: Exit statuses of every command.
 EXIT_STATUS = {
     "0": "nothing is wrong; `parity` and `fuzz run` end so, too, if every disagreement is a known one",
-    "1": "a disagreement was found (by `parity` and `fuzz run` a new one), or a campaign proves too little; a check of `conform`, `conformance` "
+    "1": "a disagreement was found (by `parity` and `fuzz run` a new one), or a campaign or `conform` proves too little; a check of `conform`, `conformance` "
     "or `compat` does not hold, or a seeded fault survives",
     "2": "the input or the call is wrong",
     "3": "the environment lacks something (no plugin, no such library, a full disk), which is named",

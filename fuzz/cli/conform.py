@@ -46,8 +46,8 @@ def conform(
     """Test a PJRT plugin, by name or path, and write a report, a JSON summary and a badge.
 
     Exit status 0 if all that was tested holds, 1 if something does not (what docs/findings/ describes is shown as known, and
-    does not hold either; that the file loads as a plugin is the first check), 3 if there is no such file, or the plugin loads and
-    makes no client here.
+    does not hold either; that the file loads as a plugin is the first check) or all that was asked was skipped, 3 if there is no
+    such file, or the plugin loads and makes no client here.
     """
     chosen = Asked(
         _listed("section", sections, SECTIONS),
@@ -73,7 +73,7 @@ def conform(
             for change in changed:
                 say(f"  {change.name}: {change.before or 'not there'} -> {change.after or 'not there'} {change.detail}")
         say(f"{result.plugin} {result.verdict}: {_counts(result.counts)}, in {result.seconds:.0f} s; {page}")
-    return {"conforms": 0, "does not conform": 1, "no client": 3}[result.verdict]
+    return {"conforms": 0, "does not conform": 1, "not tested": 1, "no client": 3}[result.verdict]
 
 
 class Asked(NamedTuple):

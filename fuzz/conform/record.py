@@ -112,9 +112,11 @@ class Conformance:
     @property
     def verdict(self) -> str:
         """In a word or two: what the badge says."""
-        if self.wrong or not (self.no_client or self.counts.get("holds")):
+        if self.wrong:
             return "does not conform"
-        return "no client" if self.no_client else "conforms"
+        if self.no_client:
+            return "no client"
+        return "conforms" if self.counts.get("holds") else "not tested"
 
     def checks(self) -> Iterator[tuple[str, Check]]:
         """All checks, by "section: name"."""

@@ -14,10 +14,11 @@ import pytest
 
 from fuzz.conform.cells import programs
 from fuzz.conform.probes import PROBES
-from fuzz.conform.record import Check, Conformance, Section, changes, dumps, load
+from fuzz.conform.record import Check, Conformance, Report, Section, changes, dumps, load
 from fuzz.conform.run import SECTIONS
 from fuzz.conform.run import Run as Asking
 from fuzz.generate.config import admitted
+from reports.conform import badge
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError
@@ -307,6 +308,18 @@ def test_changes_are_those_of_outcomes() -> None:
         ("errors: c", "known", ""),
     ]
     assert changes(RESULT, RESULT) == []
+
+
+def test_what_was_skipped_is_no_reproach() -> None:
+    skipped = Section("errors", "Errors", (Check("a", "skipped", "not supported"),), 0.5)
+    record = replace(RESULT, sections=(skipped,))
+    assert (record.verdict, record.wrong) == ("not tested", 0)
+    assert replace(record, no_client="no device").verdict == "no client"
+    assert replace(record, sections=(skipped, *RESULT.sections)).verdict == "does not conform"
+    assert replace(record, sections=()).verdict == "not tested"
+    picture = badge(Report(record))
+    assert ">not tested<" in picture
+    assert "#b3261e" not in picture
 
 
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:

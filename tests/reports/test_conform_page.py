@@ -27,12 +27,14 @@ RESULT = Conformance(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("verdict", ["does not conform", "conforms", "no client"])
+@pytest.mark.parametrize("verdict", ["does not conform", "conforms", "no client", "not tested"])
 def test_the_page_says_what_the_record_says(verdict: str, tmp_path: Path) -> None:
     sections = (
         RESULT.sections
         if verdict == "does not conform"
-        else (Section("errors", "Wrong calls", (Check("text", "holds"),), 1.0),)
+        else (
+            Section("errors", "Wrong calls", (Check("text", "skipped" if verdict == "not tested" else "holds"),), 1.0),
+        )
     )
     result = Conformance(
         RESULT.plugin, RESULT.started, 1.0, HOSTILE if verdict == "no client" else "", RESULT.facts, sections
@@ -55,7 +57,7 @@ def test_the_page_says_what_the_record_says(verdict: str, tmp_path: Path) -> Non
             assert browser.texts("#changes .empty") == ["Every check came out the same."]
         else:
             assert (squares, wrong) == ([], [])
-            assert len(browser.texts("#changes tbody tr")) == 4
+            assert len(browser.texts("#changes tbody tr")) == (5 if verdict == "not tested" else 4)
         assert browser.script("return document.documentElement.scrollWidth <= window.innerWidth")
 
 
