@@ -191,8 +191,8 @@ class Finding:
         Number, from 0, of the first program of the campaign that showed it.
     located
         The (op, dtype, executor) of every cell whose disagreements led to it; empty in records from before it was kept.
-    confirmed
-        Whether its bundle showed it in a clean interpreter; None if that was not tried, or not kept.
+    unconfirmed
+        Why its bundle did not show it in a clean interpreter; "" if it did, or if that was not tried.
     """
 
     signature: str
@@ -222,7 +222,7 @@ class Finding:
     explanation: Explanation = field(default_factory=Explanation)
     first_program: int | None = None
     located: tuple[tuple[str, str, str], ...] = ()
-    confirmed: bool | None = None
+    unconfirmed: str = ""
 
     @property
     def id(self) -> str:

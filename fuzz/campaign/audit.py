@@ -11,7 +11,7 @@ from fuzz.campaign.guide import draws
 from fuzz.campaign.programs import unlike_its_seed
 from fuzz.store import Store, Stream
 from fuzz.store.errors import StoreDamaged
-from fuzz.store.salvage import copy_readable, forget, streams_of
+from fuzz.store.salvage import copy_readable, forget, streams_of, unreadable_findings, unreadable_rows
 from oracle.verdict import Verdict
 from tenferro_ref.errors import FormatError, UsageError
 
@@ -30,7 +30,8 @@ def audit(store: Store, *, regenerate: int = 0) -> list[str]:
         Its pages contradict each other.
     """
     store.database.check()
-    return [f"campaign {s.id}: {words}" for s in store.streams() for words in _stream(store, s, regenerate)]
+    problems = [f"campaign {s.id}: {words}" for s in store.streams() for words in _stream(store, s, regenerate)]
+    return [*problems, *unreadable_findings(store)]
 
 
 def write_whole(source: Store, path: str | Path) -> list[str]:
@@ -71,6 +72,7 @@ def _stream(store: Store, stream: Stream, regenerate: int) -> Iterator[str]:
         # it may have less than the plan says, or more: campaigns are given other limits
         if not 0 <= counted < programs <= plan.batch:
             yield f"batch {number} has {programs} programs, {counted} counted before; a whole one has {plan.batch}"
+    yield from unreadable_rows(store, stream.id)
     for number in unlike_its_seed(store, stream, regenerate):
         yield f"batch {number} was counted with other programs than its seed gives"
 

@@ -60,7 +60,9 @@ def _reduce_one(site: Worksite) -> bool:
     if site.bundles is not None:
         folder = site.bundles / finding.id
         write_bundle(folder, finding, named, case, site.stream.environment)
-        confirmed = confirm(folder, allowed=(executor.name,)) if site.confirms else None
+        if site.confirms:
+            finding = dataclasses.replace(finding, unconfirmed=confirm(folder, allowed=(executor.name,)))
+            confirmed = not finding.unconfirmed
     site.store.settle(group, finding, case, confirmed)
     site.lap("reduce")
     site.flush()

@@ -244,8 +244,8 @@ def _confirm_afresh(store: Store, streams: list[Stream], bundles: Path, allowed:
         for number, row in enumerate(rows):
             update(number, len(rows), "running new findings in a fresh virtual environment")
             try:
-                shown = bundle.confirm(bundles / row.id, environments, allowed=allowed)
-                store.confirm(row.finding.signature, shown)
+                why = bundle.confirm(bundles / row.id, environments, allowed=allowed)
+                store.confirm(dataclasses.replace(row.finding, unconfirmed=why))
             except (CommandRefused, FormatError, MissingDependency) as error:  # a bundle may have been moved away
                 return str(error)
     return ""
@@ -282,7 +282,7 @@ def _print_summary(campaign: Campaign, findings: list[Listed], deaths: int, page
 def status(store: str, check: bool, salvage: str | None, as_json: bool) -> int:
     """Print how far the campaigns of a store are."""
     if salvage is not None:
-        with Store(store, readonly=True) as opened:
+        with Store(store, readonly=True, cut_off=True) as opened:
             for words in write_whole(opened, salvage):
                 say(f"LOST     {words}")
         store = salvage

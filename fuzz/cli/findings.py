@@ -93,9 +93,9 @@ def _replay_one(
         if executors:
             raise UsageError(detail="--fresh-venv runs what the bundle names: leave out --executors")
         with FreshEnvironments() as environments:
-            shown = bundle.confirm(path, environments, allowed=allowed)
-        say("still fails in a fresh environment" if shown else "not shown in a fresh environment")
-        return 1 if shown else 0
+            why = bundle.confirm(path, environments, allowed=allowed)
+        say(f"not shown in a fresh environment: {why}" if why else "still fails in a fresh environment")
+        return 0 if why else 1
     with contextlib.closing(Pool(allowed=allowed)) as pool:
         results = [bundle.replay(path, pool, name) for name in (split(executors) if executors else ("",))]
     for result in results:

@@ -89,7 +89,8 @@ def findings(
 
 def line(row: Listed) -> str:
     """A finding in one line."""
-    finding, sure = row.finding, {True: "", False: ", UNCONFIRMED", None: ""}[row.stored.confirmed]
+    finding = row.record
+    sure = f", UNCONFIRMED: {finding.unconfirmed}" if finding.unconfirmed else ""
     why = f", {row.why}" if row.why else ""
     status = row.status.upper() if row.is_new else row.status
     return f"{status:9}{row.id}  {finding.signature}  [{finding.executor}, {row.programs} programs{why}{sure}]"

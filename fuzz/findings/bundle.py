@@ -51,6 +51,8 @@ SCRIPT = Path(__file__).with_name("reproduce.py").read_bytes()
 UPSTREAM = Path(__file__).with_name("upstream.py").read_bytes()
 #: A script that takes longer than this hangs.
 _SECONDS = 600.0
+#: Characters of why a bundle does not show its finding.
+_REASON = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,8 +253,8 @@ def executor_of(folder: Path, facts: Facts, pool: Pool) -> Executor:
     return pool.recorded(facts.executor, str(folder / "environment.json"))
 
 
-def confirm(folder: Path, environments: FreshEnvironments | None = None, *, allowed: Collection[str] = ()) -> bool:
-    """Whether what the bundle's script does, done in another folder by a clean interpreter, shows the finding.
+def confirm(folder: Path, environments: FreshEnvironments | None = None, *, allowed: Collection[str] = ()) -> str:
+    """Why what the bundle's script does, done in another folder by a clean interpreter, does not show the finding; "" if it does.
 
     No file of the bundle is run: the script must be the one that all bundles have.
 
@@ -289,8 +291,19 @@ def confirm(folder: Path, environments: FreshEnvironments | None = None, *, allo
                 timeout=_SECONDS, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            return False
-    return done.returncode == 1 and f'"verdict": {json.dumps(facts.verdict)}' in done.stdout
+            return f"no answer within {_SECONDS:g} s"
+    shown = done.returncode == 1 and f'"verdict": {json.dumps(facts.verdict)}' in done.stdout
+    return "" if shown else _instead(done)
+
+
+def _instead(done: subprocess.CompletedProcess[str]) -> str:
+    """What a replay came to, in a line."""
+    try:
+        row = json.loads(done.stdout)
+        words = f"{row['outcome']}: {row['verdict']} {row['reason']}"
+    except (ValueError, KeyError, TypeError):
+        words = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+    return words.strip()[:_REASON]
 
 
 def _expected(case: Case, model: str) -> list[Enclosure]:

@@ -68,10 +68,11 @@ class Listed:
             known = f"{self.status} {date(self.marks[-1].at)}: {known}"
         elif self.marks and not self.is_new:
             known = f"marked as {self.status} {date(self.marks[-1].at)}"
+        doubt = (self.finding.unconfirmed or "its bundle does not show it") if self.stored.confirmed is False else ""
         also = tuple(e for e in self.executors if e != self.finding.executor)
         return dataclasses.replace(
             self.finding, known=known, programs=self.programs, also=also, first_program=self.number,
-            located=self.located, confirmed=self.stored.confirmed,
+            located=self.located, unconfirmed=doubt,
         )  # fmt: skip
 
 

@@ -37,6 +37,8 @@ class Database:
         Make the store if it is not there; else its absence is an error.
     readonly
         Change nothing. What is of an earlier version is read from a copy in memory.
+    cut_off
+        With `readonly`: read the pages that there are of a file that has lost its end.
 
     Raises
     ------
@@ -47,8 +49,9 @@ class Database:
     """
 
     def __init__(
-        self, path: str | Path, *, create: bool = False, readonly: bool = False, busy_seconds: float = BUSY_SECONDS
-    ) -> None:
+        self, path: str | Path, *, create: bool = False, readonly: bool = False, cut_off: bool = False,
+        busy_seconds: float = BUSY_SECONDS,
+    ) -> None:  # fmt: skip
         self.path = str(path)
         self._lock = threading.RLock()
         self.copied = False
@@ -59,6 +62,8 @@ class Database:
             self.connection = self._connect(busy_seconds)
         try:
             with self.errors():
+                if cut_off:  # SQLite's name for it; a connection that only reads writes no schema with it either
+                    self.connection.execute("PRAGMA writable_schema = ON")
                 self._prepare(readonly)
         except BaseException:
             self.connection.close()

@@ -217,41 +217,41 @@ def pack(case: Case) -> tuple[str, bytes]:
     return case.program_json, packed
 
 
-def unpack(program: str, inputs: bytes) -> Case:
+def unpack(program: str, inputs: bytes, where: str = _WHERE) -> Case:
     """The case that `pack` took apart.
 
     Raises
     ------
     FormatError
-        It is none.
+        It is none; `where` says of which row.
     """
-    return _case(program, *_unpack_inputs(inputs))
+    return _case(program, *_unpack_inputs(inputs, where), where)
 
 
-def unpack_all(rows: Iterable[tuple[str, bytes]]) -> list[Case]:
+def unpack_all(rows: Iterable[tuple[str, bytes]], where: str = _WHERE) -> list[Case]:
     """The cases of consecutive rows; input sets of one program get the same program object, as when they were made."""
     cases: list[Case] = []
     text, beside, last = "", dict[str, Any](), None
     for program, inputs in rows:
-        about, arrays = _unpack_inputs(inputs)
+        about, arrays = _unpack_inputs(inputs, where)
         if last is not None and program == text and about == beside:
             cases.append(replace(last, inputs=arrays))
             continue
-        case = _case(program, about, arrays)
+        case = _case(program, about, arrays, where)
         text, beside, last = program, about, case if case.refusal is None else None
         cases.append(case)
     return cases
 
 
-def _case(program: str, about: dict[str, Any], arrays: tuple[Array, ...]) -> Case:
+def _case(program: str, about: dict[str, Any], arrays: tuple[Array, ...], where: str) -> Case:
     if "module" in about:
-        kept = decode(_Module, about, _WHERE)
-        return Case(loads(program, _WHERE).to_graph(), arrays, source=kept.source(), deciding=kept.decided())
+        kept = decode(_Module, about, where)
+        return Case(loads(program, where).to_graph(), arrays, source=kept.source(), deciding=kept.decided())
     derivation = None
     if "primal" in about:
-        derivation = decode(_Derivation, about, _WHERE).read()
-    refusal = decode(Refusal, about, _WHERE) if about and derivation is None else None
-    return Case(loads(program, _WHERE, infer=refusal is None), arrays, refusal, derivation=derivation)
+        derivation = decode(_Derivation, about, where).read()
+    refusal = decode(Refusal, about, where) if about and derivation is None else None
+    return Case(loads(program, where, infer=refusal is None), arrays, refusal, derivation=derivation)
 
 
 #: A type as it is kept: the dtype's name, and the shape.
@@ -303,7 +303,7 @@ class _Derivation:
         return derivation_of(self.primal, self.transforms, _WHERE)
 
 
-def _unpack_inputs(packed: bytes) -> tuple[dict[str, Any], tuple[Array, ...]]:
+def _unpack_inputs(packed: bytes, where: str) -> tuple[dict[str, Any], tuple[Array, ...]]:
     """What is beside the arrays, and these."""
     about: dict[str, Any] = {}
     try:
@@ -313,4 +313,4 @@ def _unpack_inputs(packed: bytes) -> tuple[dict[str, Any], tuple[Array, ...]]:
         arrays = msgspec.convert(content, list[tuple[str, tuple[int, ...], bytes]])
         return about, tuple(column_major(wire.unpack(list(array))) for array in arrays)
     except (msgspec.DecodeError, KeyError, ValueError) as error:
-        raise FormatError(where=_WHERE, detail=f"inputs of a program: {error}") from None
+        raise FormatError(where=where, detail=f"inputs of a program: {error}") from None

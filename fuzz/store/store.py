@@ -54,15 +54,15 @@ class Store:
     ----------
     path
         A file, or `MEMORY` for a store that lives as long as this object.
-    readonly
+    readonly, cut_off
         As in `Database`.
     """
 
     def __init__(
-        self, path: str | Path = MEMORY, *, create: bool = False, readonly: bool = False,
+        self, path: str | Path = MEMORY, *, create: bool = False, readonly: bool = False, cut_off: bool = False,
         busy_seconds: float = BUSY_SECONDS,
     ) -> None:  # fmt: skip
-        self.database = Database(path, create=create, readonly=readonly, busy_seconds=busy_seconds)
+        self.database = Database(path, create=create, readonly=readonly, cut_off=cut_off, busy_seconds=busy_seconds)
         self.path = self.database.path
 
     def close(self) -> None:
@@ -226,7 +226,8 @@ class Store:
                 tuple[str, bytes],
                 "SELECT program, inputs FROM program WHERE stream = ? AND batch = ? ORDER BY number",
                 (batch.stream, batch.number),
-            )
+            ),
+            f"{self.path}: program, batch {batch.number}",
         )
 
     def put_answers(self, batch: Batch, answers: Sequence[tuple[int, Answer]]) -> None:
@@ -244,7 +245,8 @@ class Store:
             "SELECT number, executor, answer FROM answer WHERE stream = ? AND batch = ?",
             (batch.stream, batch.number),
         )
-        return {(number, executor): from_json(Answer, text, self.path) for number, executor, text in rows}
+        where = f"{self.path}: answer, batch {batch.number}, number"
+        return {(number, executor): from_json(Answer, text, f"{where} {number}") for number, executor, text in rows}
 
     def strike(self, batch: Batch, number: int, executor: str) -> int:
         """Announce that `executor` is about to run a program alone; how often that was announced."""
@@ -345,9 +347,9 @@ class Store:
             write.execute(
                 "UPDATE kin SET owner = ?, claims = claims + 1 WHERE stream = ? AND name = ?", (owner, stream, name)
             )
-            number, program, inputs, text, *where = self.database.row(
-                tuple[int, str, bytes, str, str, str, str],
-                "SELECT number, program, inputs, answer, op, dtype, attribution FROM suspect"
+            batch, number, program, inputs, text, *place = self.database.row(
+                tuple[int, int, str, bytes, str, str, str, str],
+                "SELECT batch, number, program, inputs, answer, op, dtype, attribution FROM suspect"
                 " WHERE stream = ? AND kin = ? ORDER BY instructions, batch, number, rowid LIMIT 1",
                 (stream, name),
             )
@@ -356,8 +358,9 @@ class Store:
             cause, same = _CAUSE.format("name"), _CAUSE.format("?")
             others = f"SELECT DISTINCT signature FROM kin WHERE stream = ? AND signature <> '' AND {cause} = {same} ORDER BY 1"  # noqa: S608
             alike = self.database.rows(tuple[str], others, (stream, name, name))
-        answer = from_json(Answer, text, self.path)
-        smallest = Disagreement(number, unpack(program, inputs), answer, name, *where)
+        where = f"{self.path}: suspect, batch {batch}, number {number}"
+        answer = from_json(Answer, text, where)
+        smallest = Disagreement(number, unpack(program, inputs, where), answer, name, *place)
         also = tuple(e for (e,) in executors if e != answer.executor)
         return Group(stream, name, smallest, programs, also, seen, tuple(signature for (signature,) in alike))
 
@@ -415,10 +418,14 @@ class Store:
             for record, inputs, found, seconds, confirmed in rows
         ]  # fmt: skip
 
-    def confirm(self, signature: str, shown: bool) -> None:
-        """Write down whether a finding's bundle showed it in a virtual environment made for the purpose."""
+    def confirm(self, finding: Finding) -> None:
+        """Write down whether a finding's bundle showed it in a virtual environment made for the purpose, and why it did not."""
+        confirmed = 0 if finding.unconfirmed else _AFRESH
         with self.database.write() as write:
-            write.execute("UPDATE finding SET confirmed = ? WHERE signature = ?", (_AFRESH if shown else 0, signature))
+            write.execute(
+                "UPDATE finding SET record = ?, confirmed = ? WHERE signature = ?",
+                (to_json(finding), confirmed, finding.signature),
+            )
 
     def mark(self, signature: str, status: str, note: str = "") -> None:
         """Mark a finding, for this and later campaigns."""

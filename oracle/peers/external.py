@@ -268,13 +268,15 @@ def _array(tensor: _Tensor) -> Array:
 
 
 def _whole_paths(command: str) -> str:
-    """The command with whole paths for its relative ones of files that are there; unchanged where there is none."""
+    """The command with whole paths for what names a file here; unchanged where nothing does."""
     try:
         words = shlex.split(command)
     except ValueError:
         return command  # an unfinished quotation, which `arguments` names
+    # a program without a separator is looked for on PATH, a file in an argument is one of this folder
     whole = [
-        str(Path(w).absolute()) if os.sep in w and not Path(w).is_absolute() and Path(w).is_file() else w for w in words
+        str(Path(w).absolute()) if (place or os.sep in w) and not Path(w).is_absolute() and os.path.isfile(w) else w
+        for place, w in enumerate(words)
     ]
     return command if whole == words else shlex.join(whole)
 

@@ -20,6 +20,7 @@ from fuzz.campaign.recorded import recorded
 from fuzz.findings import corpus
 from fuzz.store import Store
 from oracle.case import Case
+from oracle.peers.external import with_whole_paths
 from oracle.verdict import Verdict
 from tenferro_ref import ops
 from tenferro_ref.program import GraphBuilder
@@ -231,6 +232,26 @@ def test_an_engine_by_a_relative_path_must_take_part(tmp_path: Path, monkeypatch
     ):
         assert run.status == 1, run
         assert f"VACUOUS  executor {whole} took no part: it answered no program" in run.out, run
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("python engine ok", "python {}/engine ok"),  # a bundle is replayed in another folder
+        ("python engine folder", "python {}/engine folder"),
+        ("engine engine", "engine {}/engine"),  # a program of that name is one on PATH
+        ("./engine -x", "{}/engine -x"),
+        (f"python {'x' * 5000}", f"python {'x' * 5000}"),
+    ],
+)
+def test_a_file_among_the_arguments_of_an_engine_has_its_whole_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, kept: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("engine").touch()
+    Path("folder").mkdir()
+    for kind in ("external", "external-served"):
+        assert with_whole_paths(f"{kind}:{given}") == f"{kind}:{kept.format(tmp_path)}"
 
 
 def test_a_shard_without_a_batch_is_refused(tmp_path: Path) -> None:

@@ -400,7 +400,7 @@ def test_a_bundle_says_what_is_due_and_is_confirmed(tmp_path: Path, pool: Pool) 
     assert (facts.refusal, again.fingerprint) == (case.refusal, case.fingerprint)
     readme = (folder / "README.md").read_text()
     assert f"it must raise {case.refusal}, before anything is compiled or run" in readme
-    assert confirm(folder, allowed=(name,))
+    assert confirm(folder, allowed=(name,)) == ""
     with closing(Pool(allowed=(name,))) as allowing:
         assert replay(folder, allowing).outcome == "still fails"
         assert replay(folder, allowing, "native").outcome == "gone"

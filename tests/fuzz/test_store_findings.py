@@ -11,6 +11,7 @@ import pytest
 from fuzz.campaign.audit import audit
 from fuzz.campaign.recorded import recorded
 from fuzz.campaign.tally import Tally
+from fuzz.cli.listing import line
 from fuzz.findings.listed import listed
 from fuzz.generate.batches import generate
 from fuzz.store import Counts, Disagreement, Store
@@ -70,7 +71,21 @@ class TestFindings:
             settle(store, stream)
             (found,) = recorded(store, [stream]).findings
             assert found.located == (("Add", "F32", "other"), ("Exp", "F64", "other"))
-            assert found.confirmed is None
+            assert found.unconfirmed == ""
+            for why, shown in (("", "its bundle does not show it"), ("mismatch of another kind",) * 2):
+                with store.database.write() as write:  # earlier stores do not say why
+                    write.execute(
+                        "UPDATE finding SET record = json_set(record, '$.unconfirmed', ?), confirmed = 0", (why,)
+                    )
+                (row,) = listed(store)
+                assert row.record.unconfirmed == shown
+                assert line(row).endswith(f", UNCONFIRMED: {shown}]")
+            store.confirm(row.finding)
+            (row,) = listed(store)
+            assert row.record.unconfirmed == "mismatch of another kind"
+            store.confirm(replace(row.finding, unconfirmed=""))
+            (row,) = listed(store)
+            assert (row.record.unconfirmed, row.stored.confirmed, row.stored.afresh) == ("", True, True)
 
     def test_the_smallest_suspect_is_reduced(self) -> None:
         with Store() as store:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
 from contextlib import closing
@@ -15,8 +16,10 @@ from fuzz.findings.bundle import SCRIPT
 from fuzz.records import load, to_json
 from fuzz.store import Store
 from fuzz.store.errors import StoreDamaged
+from tenferro_ref.errors import FormatError
 from tests.e2e.command import assert_one_line_error
 from tests.e2e.command import in_this_process as tenferro_ref
+from tests.fuzz.stores import begin, run_batch
 from tests.hostile.attacks import ATTACKS, acts, finding, store_of
 
 pytestmark = pytest.mark.once
@@ -127,6 +130,37 @@ def test_what_is_listed_is_one_line_without_effects(path: Path, tmp_path: Path, 
     for page in written:
         assert not acts(page.read_text("utf-8").replace("\r\n", "\n"))
         assert re.fullmatch(r"[\w@.-]+", page.name, re.ASCII)
+
+
+def test_what_is_left_of_a_store_that_was_cut_off_is_saved(path: Path, tmp_path: Path) -> None:
+    store_of(path, finding())
+    with Store(path) as store:
+        run_batch(store, begin(store), bad=(0, 1, 2, 3))  # what is written last stands last
+    os.truncate(path, path.stat().st_size - 4096)
+    assert_one_line_error(tenferro_ref("fuzz", "status", path), 2, "malformed")
+    run = tenferro_ref("fuzz", "status", path, "--salvage", tmp_path / "whole")
+    assert run.status == 0, run
+    assert "LOST     suspect: " in run.out
+    with Store(tmp_path / "whole", readonly=True) as store:
+        assert [f.finding for f in store.findings()] == [finding()]
+
+
+@pytest.mark.parametrize("column", ["answer", "program", "inputs"])
+def test_a_row_that_cannot_be_decoded_is_named(path: Path, tmp_path: Path, column: str) -> None:
+    with Store(path, create=True) as store:
+        stream = begin(store)
+        run_batch(store, stream, bad=(0, 1, 2, 3))
+        with store.database.write() as write:
+            value = b"\0" * 9 if column == "inputs" else "\0" * 9
+            write.execute(f"UPDATE suspect SET {column} = ?, instructions = 0 WHERE number = 2", (value,))
+        with pytest.raises(FormatError, match="suspect, batch 0, number 2:"):
+            store.claim_group(stream.id, "w", 9)
+    run = tenferro_ref("fuzz", "status", path, "--check")
+    assert run.status == 1
+    (problem,) = [line for line in run.out.splitlines() if line.startswith("PROBLEM")]
+    assert problem.startswith("PROBLEM  campaign 1: suspect, batch 0, number 2: ")
+    run = tenferro_ref("fuzz", "status", path, "--salvage", tmp_path / "whole")
+    assert f"LOST     {problem[9:]}".replace("campaign 1: ", "campaign 1: left out: ") in run.out.splitlines()
 
 
 def test_what_is_whole_in_a_damaged_store_is_saved(path: Path, tmp_path: Path) -> None:
