@@ -55,13 +55,24 @@ class CountRange(click.IntRange):
 
 
 seed_option = click.option("--seed", type=CountRange(0, 2**32 - 1), help="Seed; drawn and printed if left out.")
+
+
+def _once_each(_: click.Context, __: click.Parameter, settings: tuple[str, ...]) -> tuple[str, ...]:
+    """The settings, whose keys are all different: a second one would silently take the place of the first."""
+    keys = [setting.partition("=")[0] for setting in settings]
+    if twice := [key for key in keys if keys.count(key) > 1]:
+        raise click.BadParameter(f"{twice[0]} is given {keys.count(twice[0])} times; give a key once, as ops=Exp,Log")
+    return settings
+
+
 generate_option = click.option(
     "--generate",
     multiple=True,
+    callback=_once_each,
     metavar="KEY=VALUE",
     help="What programs may contain: instructions=5-20, elements=64, rank=2, ops=Exp,Log, dtypes=F32,C64, symbolic=0, "
     "folded=20, linalg=50, policies=0 (percentages), rare=Reverse:I32 (`python -m tools.opcodes`), derivatives=1/4, invalid=1/8, modules=1/8 (shares of "
-    "derivative and invalid programs, and of modules with further operations), guided=1 (campaigns: follow what disagrees). Repeatable.",
+    "derivative and invalid programs, and of modules with further operations), guided=1 (campaigns: follow what disagrees). Repeatable, each key once.",
 )
 allow_option = click.option(
     "--allow-commands", is_flag=True, help="Run the commands and load the libraries that the file names."

@@ -50,6 +50,13 @@ def test_every_cited_section_exists() -> None:
     assert not wrong
 
 
+def test_the_campaign_of_other_repositories_takes_any_list_of_executors() -> None:
+    """`--require` takes patterns of names, of which `all` is none; what is named must take part without it."""
+    command = (ROOT / ".github" / "workflows" / "campaign.yml").read_text("utf-8")
+    assert '--executors "$EXECUTORS"' in command
+    assert "--require" not in command
+
+
 def test_nothing_outside_the_project_is_cited() -> None:
     found = [
         f"{path.relative_to(ROOT)}: {match}"

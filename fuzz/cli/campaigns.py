@@ -117,6 +117,8 @@ def run(
         "shard": shard if count > 1 else None,
         "input-sets": input_sets if input_sets > 1 else None,
     }
+    if not Path(store).name:
+        raise UsageError(detail=f"STORE {store!r}: names no file; give the store a name, as night.sqlite")
     again = Path(store).with_stem(f"{Path(store).stem}-again")  # this store has the campaign already
     words = ["tenferro-ref", "fuzz", "run", str(again), "--seed", str(chosen), "--executors", executors]
     words += [word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))]

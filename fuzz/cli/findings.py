@@ -235,6 +235,8 @@ def merge(target: str, sources: tuple[str, ...]) -> None:
     for source in sources:
         if not Path(source).is_file():
             raise FormatError(where=source, detail="no such findings store")
+        with Store(source, readonly=True) as store:
+            store.database.check()  # before A is made
     with Store(target, create=True) as store, Lock(target):
         for source in sources:
             merge_stores(store, source)

@@ -93,7 +93,7 @@ def line(row: Listed) -> str:
     sure = f", UNCONFIRMED: {finding.unconfirmed}" if finding.unconfirmed else ""
     why = f", {row.why}" if row.why else ""
     status = row.status.upper() if row.is_new else row.status
-    return f"{status:9}{row.id}  {finding.signature}  [{finding.executor}, {row.programs} programs{why}{sure}]"
+    return f"{status:8} {row.id}  {finding.signature}  [{finding.executor}, {row.programs} programs{why}{sure}]"
 
 
 def _finding_json(row: Listed) -> dict[str, Any]:

@@ -230,6 +230,8 @@ class ServedExecutor(ExternalExecutor):
         """The outputs of a line; the typed refusal in it is raised, and what is neither is a fault of the engine."""
         try:
             answer = msgspec.json.decode(line, type=_Answer)
+            if (answer.outputs is None) == (answer.error is None):
+                raise FormatError(where="answer", detail="expected one of outputs and error")
             if answer.error is not None:
                 raise _decoded(answer.error)
             return tuple(_array(tensor) for tensor in answer.outputs or ())

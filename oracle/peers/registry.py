@@ -189,7 +189,12 @@ class Pool:
                 continue
             for native in native_variants():
                 executors.setdefault(native.name, native)
-            plugins = [p for p in discover() if p.platform in ("cpu", "")]
+            found = discover()
+            plugins = [p for p in found if p.platform in ("cpu", "")]
+            for plugin in found:
+                if plugin not in plugins:  # loading one may take minutes to find that its device is not here
+                    reason = f"platform {plugin.platform}: name it to have it take part"
+                    missing.append(ExecutorInfo(str(Peer("pjrt", build=plugin.name)), available=False, reason=reason))
             candidates: list[Executor] = [self.pjrt(plugin, lane) for plugin in plugins for lane in lanes]
             candidates += [self.pjrt(plugin, lane) for plugin in plugins[-1:] for lane in last]
             for executor in (*candidates, *map(self.make, others)):

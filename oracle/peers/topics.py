@@ -48,7 +48,8 @@ EXECUTORS = {
     "derivative-adjoint": "check of derivative rules: the two inner products of jvp and vjp",
     "derivative-differences": "check of derivative rules: difference quotients, bounded by second derivatives",
     "derivative-jax": "check of derivative rules: JAX's derivative",
-    "all": "every one that is installed; what is missing is listed with its reason",
+    "all": "every one that is installed; what is missing is listed with its reason, as is a plugin for another platform than the CPU, whose "
+    "device this machine may lack: name it",
 }
 
 

@@ -284,7 +284,7 @@ def _directory() -> Iterable[PluginRef]:
     folder = Path(named) if named else default_directory()
     if named and not folder.is_dir():
         raise PluginLoad(named, f"{DIRECTORY_VARIABLE} does not name a folder")
-    return [ref_of_path(path, "directory") for path in sorted(folder.glob("*.so"))]
+    return [ref_of_path(path, "directory") for path in sorted(folder.glob("*.so")) if _is_plugin(path)]
 
 
 def _environment() -> Iterator[PluginRef]:

@@ -341,6 +341,16 @@ def test_seeded_faults_are_in_the_report(tmp_path: Path) -> None:
         assert_one_line_error(tenferro_ref("report", store, "--mutants", lines, "--out", out), 2, "line 2", words)
 
 
+def test_a_merge_that_cannot_be_makes_nothing(tmp_path: Path) -> None:
+    for name in ("good", "newer"):
+        Store(tmp_path / name, create=True).close()
+    with contextlib.closing(sqlite3.connect(tmp_path / "newer")) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    run = fuzz("merge", tmp_path / "all", tmp_path / "good", tmp_path / "newer")
+    assert_one_line_error(run, 2, str(tmp_path / "newer"), "99")
+    assert {path.name for path in tmp_path.iterdir()} == {"good", "newer"}
+
+
 def test_bad_calls_are_one_line(tmp_path: Path) -> None:
     absent = tmp_path / "absent"
     for command in ("resume", "status", "findings", "reduce"):
@@ -348,6 +358,10 @@ def test_bad_calls_are_one_line(tmp_path: Path) -> None:
     assert_one_line_error(fuzz("merge", tmp_path / "a", absent), 2, "no such findings store")
     assert_one_line_error(fuzz("replay", absent), 2, "environment.json")
     assert list(tmp_path.iterdir()) == []
+    for nowhere in ("", ".", "/"):
+        assert_one_line_error(fuzz("run", nowhere, *NATIVE), 2, f"STORE {nowhere!r}", "give the store a name")
+    twice = ("--generate", "ops=Exp", "--generate", "rank=2", "--generate", "ops=Log")
+    assert_one_line_error(fuzz("run", tmp_path / "s", *NATIVE, *twice), 2, "ops is given 2 times")
     (tmp_path / "text").write_text("text")
     assert_one_line_error(fuzz("status", tmp_path / "text"), 2, "not a findings store")
     assert_one_line_error(fuzz("run", tmp_path / "s", "--out", tmp_path / "text", *NATIVE), 2, "not a folder")

@@ -80,6 +80,7 @@ class TestFindings:
                 (row,) = listed(store)
                 assert row.record.unconfirmed == shown
                 assert line(row).endswith(f", UNCONFIRMED: {shown}]")
+                assert line(replace(row, status="regressed")).split()[:2] == ["REGRESSED", row.id]
             store.confirm(row.finding)
             (row,) = listed(store)
             assert row.record.unconfirmed == "mismatch of another kind"

@@ -20,6 +20,7 @@ from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.errors import MissingDependency, ShapeMismatch, UnsupportedOp
 from tenferro_ref.extensions.linalg import cholesky
 from tenferro_ref.ops import OPS, STABLEHLO, Policy
+from tenferro_ref.pjrt import PluginRef
 from tenferro_ref.program import GraphBuilder, dumps
 from tenferro_ref.tensor import same_bits
 from tests.build import hostile
@@ -190,6 +191,18 @@ class TestMissing:
             pool.close()
         assert [(i.name, i.available) for i in selection.missing] == [("jax", False), ("pjrt", False)]
         assert all(e.name.startswith("native") for e in selection.executors)
+
+    def test_all_lists_plugins_for_other_platforms(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        there = PluginRef("mine", "/nowhere/mine.so", "directory", platform="npu")
+        monkeypatch.setattr("oracle.peers.registry.discover", lambda: [there])
+        pool = Pool()
+        try:
+            selection = pool.select(["all", "native"])
+        finally:
+            pool.close()
+        reasons = {i.name: i.reason for i in selection.missing}
+        assert reasons["pjrt:mine"] == "platform npu: name it to have it take part"
+        assert "xla-cpu-pjrt" in reasons["pjrt"]  # there is none for the CPU
 
     def test_all_takes_what_it_is_told_to(self, pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
         executor_or_skip(pool, "interpreter")

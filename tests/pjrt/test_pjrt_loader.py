@@ -18,6 +18,9 @@ from tests.fake_plugin.build import build_plain_library, c_compiler, write_text_
 from tests.pjrt.conftest import MakePlugin
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
 
+#: What makes a file a plugin for who does not load it.
+SYMBOL = b"\0GetPjrtApi\0"
+
 
 @pytest.fixture(autouse=True)
 def no_plugin_variables(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +184,8 @@ def test_package_that_is_not_installed() -> None:
 def test_folder_of_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TENFERRO_PJRT_PLUGIN_DIR", str(tmp_path))
     for name in ("a.so", "b.so", "c.txt"):
-        (tmp_path / name).touch()
+        (tmp_path / name).write_bytes(SYMBOL)
+    (tmp_path / "helper.so").write_text("a library, but no plugin")
     (tmp_path / "b.toml").write_text(
         'platform = "npu"\npriority = 5\n[client_options]\nn = 1\ns = "x"\nf = 0.5\nb = true\n[environment]\nV = "1"\n'
         "[compile_options]\nxla_flag = true\n"
@@ -220,7 +224,7 @@ def test_folder_of_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_side_file_is_read_strictly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, detail: str) -> None:
     monkeypatch.setenv("TENFERRO_PJRT_PLUGIN_DIR", str(tmp_path))
-    (tmp_path / "a.so").touch()
+    (tmp_path / "a.so").write_bytes(SYMBOL)
     (tmp_path / "a.toml").write_text(text)
     with pytest.raises(FormatError, match=detail):
         discover()
@@ -233,7 +237,7 @@ def test_folder_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_file_is_listed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.so").touch()
+    (tmp_path / "a.so").write_bytes(SYMBOL)
     monkeypatch.setenv("TENFERRO_PJRT_PLUGIN_DIR", str(tmp_path))
     monkeypatch.setenv("TENFERRO_PJRT_PLUGIN", str(tmp_path / "." / "a.so"))
     assert [ref.source for ref in discover() if ref.name == "a"] == ["directory"]
@@ -241,7 +245,7 @@ def test_a_file_is_listed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_file_means_the_same_however_it_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The `NAME.toml` beside a file holds for a path and a variable too; the GPU's variable names the executor `pjrt:gpu`."""
-    (tmp_path / "a.so").touch()
+    (tmp_path / "a.so").write_bytes(SYMBOL)
     (tmp_path / "a.toml").write_text('platform = "npu"\n[client_options]\nn = 1\n')
     by_path = resolve(str(tmp_path / "a.so"))
     assert (by_path.name, by_path.platform, by_path.create_options) == ("a", "npu", {"n": 1})
@@ -270,7 +274,7 @@ def test_the_default_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     folder = tmp_path / "tenferro" / "pjrt_plugins"
     folder.mkdir(parents=True)
-    (folder / "mine.so").touch()
+    (folder / "mine.so").write_bytes(SYMBOL)
     assert resolve("mine").path == str(folder / "mine.so")
 
 
