@@ -6,6 +6,7 @@ skipped with the name of its page, as an expected failure is elsewhere; only wha
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from fuzz.records import Campaign, Finding
@@ -94,11 +95,19 @@ def _judge(case: ET.Element, findings: list[Finding]) -> None:
     """Fail on the new ones; skip where all are known."""
     new = [f for f in findings if not f.known]
     if new:
-        body = "\n\n".join(f"{f.signature}\n{f.reason}\n{shorten(f.program_text)[0]}" for f in new)
+        body = "\n\n".join("\n".join(_facts(f)) for f in new)
         _add(case, "failure", "; ".join(f.title for f in new), body)
     else:
         pages = ", ".join(dict.fromkeys(f.known for f in findings))
         _add(case, "skipped", f"known: {pages}", "")
+
+
+def _facts(finding: Finding) -> Iterator[str]:
+    yield finding.signature
+    if finding.unconfirmed:
+        yield f"unconfirmed: {finding.unconfirmed}"
+    yield finding.reason
+    yield shorten(finding.program_text)[0]
 
 
 def _suite(root: ET.Element, name: str, campaign: Campaign) -> ET.Element:

@@ -120,6 +120,7 @@ def _finding(finding: Finding) -> str:
         finding.attribution,
         f"first bad build {bad}" if (bad := first_bad(finding.builds)) else "",
         finding.known,
+        f"UNCONFIRMED: {finding.unconfirmed}" if finding.unconfirmed else "",
     ]
     said = ", ".join(markdown(text.clip(fact, 120)) for fact in facts if fact)
     return f"- **{markdown(text.clip(finding.title, 200))}** ({said})"

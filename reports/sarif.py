@@ -49,6 +49,7 @@ def sarif(campaign: Campaign, bundled: Collection[str]) -> str:
 
 def _result(finding: Finding, bundled: bool) -> dict[str, Any]:
     facts = [finding.title, f"on {', '.join((finding.executor, *finding.also))}", finding.attribution, finding.reason]
+    facts += [f"unconfirmed: {finding.unconfirmed}"] if finding.unconfirmed else []
     message = "; ".join(filter(None, (line(shorten(fact, 5, 500)[0]) for fact in facts)))
     place: dict[str, Any] = {
         "artifactLocation": {"uri": f"findings/{finding.id}/program.txt", "uriBaseId": "REPORT"},

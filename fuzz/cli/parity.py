@@ -134,7 +134,8 @@ def _print_summary(campaign: Campaign, page: Path) -> None:
     new = [f for f in campaign.findings if not f.known]
     known = [f for f in campaign.findings if f.known]
     for finding in new:
-        say(f"NEW    {finding.signature}  [{finding.executor}, {finding.programs} programs]")
+        sure = f", UNCONFIRMED: {finding.unconfirmed}" if finding.unconfirmed else ""
+        say(f"NEW    {finding.signature}  [{finding.executor}, {finding.programs} programs{sure}]")
     for finding in known:
         say(f"known  {finding.signature}  [docs/findings/{finding.known}.md, {finding.programs} programs]")
     verdict = f"{len(new)} new disagreements" if new else "no new disagreement"

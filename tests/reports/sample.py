@@ -318,6 +318,7 @@ def hostile() -> Campaign:
             nasty, (Step(nasty, EVIL, nasty, nasty, nasty),), nasty, (nasty,), (0, 10**9), (7,), (Snapshot(nasty, (nasty,), nasty * 20),),
             (SegmentNote(nasty, (nasty,), True, (nasty,)),),
         ),
+        unconfirmed=nasty,
     )  # fmt: skip
     widths = ((float("nan"), 1.0), (float("inf"), float("inf")), (1000.0, 0.0), (-1000.0, 1e300))
     return Campaign(

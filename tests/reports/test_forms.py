@@ -7,12 +7,17 @@ import io
 import json
 from dataclasses import replace
 from importlib import resources
+from pathlib import Path
 
 import jsonschema_rs
 import pytest
 
-from fuzz.records import Campaign, dumps
+from fuzz.records import VERSION, Campaign, dumps, load
+from fuzz.report import Report
 from reports.csv import HEADS, matrix_csv
+from reports.html import site_pages
+from reports.junit import junit_xml
+from reports.markdown import summary
 from reports.matrix import matrix
 from reports.sarif import sarif
 from tests.hostile.attacks import acts
@@ -61,7 +66,7 @@ def test_every_campaign_keeps_to_the_schemas() -> None:
     for campaign in (sample.rich(), sample.short(), sample.empty()):
         own.validate(json.loads(dumps(campaign)))
     assert not schema.is_valid({"version": "2.1.0", "runs": [{}]})
-    assert not own.is_valid({"tenferro_campaign": 9})
+    assert not own.is_valid({"tenferro_campaign": VERSION})
 
 
 def test_sarif_has_a_result_a_finding() -> None:
@@ -90,6 +95,30 @@ def test_sarif_says_that_a_run_proves_nothing() -> None:
     (invocation,) = run["invocations"]
     assert invocation["executionSuccessful"] is False
     assert sample.SHORT in [note["message"]["text"] for note in invocation["toolExecutionNotifications"]]
+
+
+def test_every_form_says_which_findings_are_unconfirmed() -> None:
+    first, *others = sample.rich().findings
+    first = replace(first, known="", unconfirmed="gone: pass")
+    campaign = replace(sample.rich(), findings=(first, *others))
+    pages = site_pages(Report(campaign))
+    forms = {
+        "page": pages[f"findings/{first.id}.html"], "list": pages["index.html"], "json": dumps(campaign),
+        "sarif": sarif(campaign, ()), "junit": junit_xml(campaign).decode(), "summary": summary(campaign),
+    }  # fmt: skip
+    for name, text in forms.items():
+        assert "gone: pass" in text, name
+        assert "unconfirmed" in text.lower(), name
+    assert not any("unconfirmed" in text.lower() for text in site_pages(Report(sample.rich())).values())
+
+
+def test_a_record_from_before_is_read(tmp_path: Path) -> None:
+    """Version 9 has no places and no reasons."""
+    content = json.loads(dumps(sample.rich()))
+    for found in content["findings"]:
+        del found["located"], found["unconfirmed"]
+    (tmp_path / "campaign.json").write_text(json.dumps({**content, "tenferro_campaign": 9}))
+    assert load(tmp_path / "campaign.json") == sample.rich()
 
 
 def test_hostile_words_are_text_in_every_form() -> None:
