@@ -16,8 +16,8 @@ from tenferro_ref.errors import InvalidArgument
 
 #: Values of a dim expression are a `usize` in the engine.
 USIZE_MAX = 2**64 - 1
-#: Larger integers are not shapes, axes or slots of anything, but for parts of dim expressions.
-INT_LIMIT = 2**63 - 1
+#: Integers beyond are not shapes, axes or slots of anything, but for parts of dim expressions.
+INT_LEAST, INT_LIMIT = -(2**63), 2**63 - 1
 #: Operations in one expression: a chain of Concatenate(x, x) doubles the expression at every step.
 MAX_OPERATIONS = 256
 
@@ -26,7 +26,7 @@ DimKind: TypeAlias = Literal["add", "sub", "mul", "floordiv", "min", "max"]
 
 def is_integer(value: object, most: int = INT_LIMIT) -> bool:
     """Whether it is an int that a program may hold, and a file. A bool is none, and NumPy's integers are none."""
-    return type(value) is int and -INT_LIMIT <= value <= most
+    return type(value) is int and INT_LEAST <= value <= most
 
 
 def _operator(kind: DimKind, *, swapped: bool = False) -> Callable[[Any, Extent], Extent]:

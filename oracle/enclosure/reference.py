@@ -86,8 +86,9 @@ def _whole(op: ops.Whole, c: Context, x: Interval) -> Interval:
     open_ = ~x.empty & (lo < hi)
     if not open_.any():
         return made
-    if c.model.excess and c.dtype.is_narrow_float:  # of what was not rounded, which may go on so
-        return excess.unrounded(made)
+    unrounded = excess.of_result(c.model, made)
+    if unrounded is not made:  # of what was not rounded, which may go on so
+        return unrounded
     follow = open_ & (hi == lo + 1)
     return gapped(c, made, np.where(follow, lo, np.inf), np.where(follow, hi, -np.inf))
 

@@ -9,7 +9,7 @@ from functools import cache
 from reprlib import repr
 from typing import TYPE_CHECKING, Any
 
-from tenferro_ref.dims import INT_LIMIT, USIZE_MAX, DimOp, InputDim, is_integer
+from tenferro_ref.dims import INT_LEAST, INT_LIMIT, USIZE_MAX, DimOp, InputDim, is_integer
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument
 
@@ -57,7 +57,7 @@ def integers_or(*types: type, most: int = INT_LIMIT) -> Callable[[object], bool]
             if type(entry) is not int:
                 if type(entry) not in types:
                     return False
-            elif not -INT_LIMIT <= entry <= most:
+            elif not INT_LEAST <= entry <= most:
                 return False
         return True
 

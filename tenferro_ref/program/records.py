@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 from tenferro_ref import ops
 from tenferro_ref.dims import (
     DIM_KINDS,
+    INT_LEAST,
     INT_LIMIT,
     USIZE_MAX,
     DimExpr,
@@ -34,10 +35,10 @@ from tenferro_ref.program.program import MAX_SLOTS
 #: Version 2 has `shape_guards`; a program without them is written as one of version 1.
 VERSION = 2
 
-Integer = Annotated[int, Meta(ge=-INT_LIMIT, le=INT_LIMIT)]
+Integer = Annotated[int, Meta(ge=INT_LEAST, le=INT_LIMIT)]
 # a slot out of range, or a wrong number of operands, is for the program's checks to refuse: the schema alone names the bounds
-Slot = Annotated[int, Meta(ge=-INT_LIMIT, le=INT_LIMIT, extra_json_schema={"minimum": 0, "maximum": MAX_SLOTS - 1})]
-Count = Annotated[int, Meta(ge=-INT_LIMIT, le=INT_LIMIT, extra_json_schema={"minimum": 0, "maximum": MAX_SLOTS})]
+Slot = Annotated[int, Meta(ge=INT_LEAST, le=INT_LIMIT, extra_json_schema={"minimum": 0, "maximum": MAX_SLOTS - 1})]
+Count = Annotated[int, Meta(ge=INT_LEAST, le=INT_LIMIT, extra_json_schema={"minimum": 0, "maximum": MAX_SLOTS})]
 Slots: TypeAlias = tuple[Slot, ...]
 if TYPE_CHECKING:
     DTypeName: TypeAlias = str
@@ -110,7 +111,7 @@ def _one_of(*keys: str) -> Meta:
 
 
 # msgspec takes no bound beyond 64 bits with a sign: DimOp and the ops have that of larger ones
-DimInteger = Annotated[int, Meta(ge=-INT_LIMIT, extra_json_schema={"maximum": USIZE_MAX})]
+DimInteger = Annotated[int, Meta(ge=INT_LEAST, extra_json_schema={"maximum": USIZE_MAX})]
 Dim: TypeAlias = DimInteger | Annotated[DimRecord, _one_of(*DIM_KINDS)]
 RecordedExtent: TypeAlias = DimInteger | Annotated[ExtentRecord, _one_of(*DIM_KINDS, "exact", "upper_bound", "unknown")]
 

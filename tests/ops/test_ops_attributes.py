@@ -16,7 +16,7 @@ from tenferro_ref.ops import KNOWN, CompareDir, Op
 
 #: By annotation: an object of the type, and objects that are none.
 OBJECTS: dict[str, tuple[object, tuple[object, ...]]] = {
-    "int": (1, (True, 1.0, "1", None, np.int64(1), 2**63, -(2**63))),
+    "int": (1, (True, 1.0, "1", None, np.int64(1), 2**63, -(2**63) - 1)),
     "bool": (True, (1, "true", None, np.True_)),
     "str": ("a", (b"a", 1, None)),
     "bytes": (b"a", ("a", 1, None, bytearray(b"a"))),
@@ -24,7 +24,7 @@ OBJECTS: dict[str, tuple[object, tuple[object, ...]]] = {
     "CompareDir": (CompareDir.Lt, ("Lt", 1, None)),
     "tuple[int, ...]": (
         (1, 0),
-        (1, [1, 0], np.array([1, 0]), (True,), (1.0,), (np.int64(1),), (0, 2**63), (-(2**63),), "10", None),
+        (1, [1, 0], np.array([1, 0]), (True,), (1.0,), (np.int64(1),), (0, 2**63), (-(2**63) - 1,), "10", None),
     ),
     "tuple[DimExpr, ...]": (
         (2, InputDim(0, 1), DimOp("mul", InputDim(0, 0), 2)),

@@ -58,7 +58,8 @@ def test_a_refusal_of_a_matrix_that_is_far_from_singular_is_an_error(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = _WORKABLE[name]
-    assert judge(NativeExecutor(), Reference(case, NativeExecutor())).verdict is Verdict.PASS
+    asked = Verdict.UNDECIDED if "NaN" in name else Verdict.PASS  # nothing is asked of a matrix that is not finite
+    assert judge(NativeExecutor(), Reference(case, NativeExecutor())).verdict is asked
     _refusing(monkeypatch, name.partition(",")[0])
     answer = judge(NativeExecutor(), Reference(case, NativeExecutor()))
     assert answer.verdict is Verdict.ERROR
