@@ -136,11 +136,10 @@ def _atan2(c: Context, y: Interval, x: Interval) -> Interval:
     wide, f = c.format.wide, c.format
     shape = np.broadcast_shapes(x.shape, y.shape)
     low, high = np.full(shape, np.inf, wide), np.full(shape, -np.inf, wide)
-    # a zero that ends negative numbers has their sign
+    # a zero that ends negative numbers has their sign, and any other the one that its flags say, whatever the bound's is
     for ys, yz in ((y.lo, y.neg_zero & ~y.pos_zero), (y.hi, ~y.pos_zero)):
         for xs, xz in ((x.lo, x.neg_zero & ~x.pos_zero), (x.hi, ~x.pos_zero)):
-            a = np.where((ys == 0) & yz, -0.0, ys).astype(wide)
-            b = np.where((xs == 0) & xz, -0.0, xs).astype(wide)
+            a, b = (np.where(v == 0, np.where(z, -0.0, 0.0), v).astype(wide) for v, z in ((ys, yz), (xs, xz)))
             angle = np.arctan2(a, b)
             low, high = np.fmin(low, angle), np.fmax(high, angle)
     # more than one sign of a zero, or the cut along negative x, leaves open all but the quadrants

@@ -68,6 +68,15 @@ def test_an_angle_beside_a_zero_of_either_sign_is_one_of_two():
     assert held(made, np.pi, -np.pi, -2.5, 2.5, 0.0, 1.0) == [True, True, True, True, False, False]
 
 
+def test_an_angle_asks_the_flags_of_a_zero_for_its_sign_not_its_bounds():
+    b = GraphBuilder(policy=STABLEHLO)
+    t = b.apply(ops.Special("atan"), b.input(DType.F64, (3,)))
+    x = np.array([-0.0, 0.0, 0.0])  # of several, a bound may be a zero of the other sign
+    (made,) = enclose(b.build(b.apply(ops.Special2("atan2"), t, -t)), [x], IEEE)
+    assert made.contains(np.arctan2(x, -x)).all()
+    assert not made.contains(-np.arctan2(x, -x)).any()
+
+
 def test_a_power_between_two_whole_ones_of_a_negative_number_is_nan():
     made = of_interval(ops.Pow(), (-2.0, -2.0), (0.2, 0.7))
     assert held(made, NAN, -1.5, 1.5, 0.0) == [True, False, False, False]
