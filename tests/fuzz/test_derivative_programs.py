@@ -98,7 +98,8 @@ def test_a_broadcast_of_symbolic_extents_has_a_gradient_that_shows_where_it_belo
 def test_every_op_that_has_a_rule_has_its_turn() -> None:
     """In one round, and once more for those with several rules; a derivative has the op that it is due to."""
     known = entries(DEFAULT)
-    due = {key for key in JVP if not isinstance(key, tuple) and key not in (ops.Imag, ops.Repeated)}
+    of_modules = (ops.Complex, ops.Imag, ops.Repeated, ops.Whole)  # which the generator does not make
+    due = {key for key in JVP if not isinstance(key, tuple) and key not in of_modules}
     assert {e.key for e in known if not isinstance(e.key, tuple)} == due
     assert {e.key[1] for e in known if isinstance(e.key, tuple)} == {
         key[1] for key in JVP if isinstance(key, tuple)
