@@ -44,7 +44,7 @@ def joined(
     join: Callable[[Sequence[Array]], Array],
     of_values: Callable[[Sequence[Interval]], Interval],
 ) -> Multiple | None:
-    """What parts that are joined are multiples of, if any are; each other part is one of itself, or, beside reciprocals, of nothing known."""
+    """What parts that are joined are multiples of, if any are; any other part is 1 times itself, or, beside reciprocals, a multiple by NaN, which never cancels."""
     first = next((p.origin.multiple for p in parts if p.origin.multiple), None)
     if first is None:
         return None

@@ -57,13 +57,13 @@ def joined(parts: Sequence[Interval], join: Callable[[Sequence[Interval]], Inter
 
 
 def _alone(x: Interval, dtype: DType) -> tuple[Interval, bool]:
-    """What a value that was not converted could have been converted from: a constant from one number, another from none that is known."""
+    """What a value that was not converted stands for beside converted ones, and whether that is exact: a constant for the same number."""
     value = _constant(x, dtype)
     return (_unknown(dtype, x.shape), False) if value is None else (value, True)
 
 
 def _unknown(dtype: DType, shape: tuple[int, ...]) -> Interval:
-    """No value, of each element."""
+    """Empty intervals: nothing is known of any element."""
     never = np.zeros(shape, bool)
     return Interval(dtype, np.full(shape, np.inf), np.full(shape, -np.inf), never, never, never)
 
