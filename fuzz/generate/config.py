@@ -90,7 +90,7 @@ class Config:
     rare: tuple[tuple[type[Op], DType], ...] = ()
     guided: bool = False
     derivatives: float = 0
-    invalid: float = 1 / 24
+    invalid: float = 1 / 20
     modules: float = 0
 
     @property

@@ -142,7 +142,7 @@ def _wrong_inputs(program: ExecProgram, inputs: Sequence[Array]) -> Iterator[tup
     for guard in program.shape_guards:
         if (arrays := next((a for a in larger if _breaks(guard, a)), None)) is not None:
             yield f"extents of which {guard.lhs} is not {guard.rhs}", arrays, _GUARD
-    if (arrays := next((a for a in larger if _contradicts(program, a)), None)) is not None:
+    for arrays in (a for a in larger if _contradicts(program, a)):
         yield f"shapes {', '.join(str(a.shape) for a in arrays)}, which an extension does not take", arrays, _GUARD
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fuzz.campaign.programs import cases_of
 from fuzz.generate.batches import generate
 from fuzz.generate.choices import Choices
-from fuzz.generate.config import DEFAULT
+from fuzz.generate.config import CAMPAIGN, DEFAULT
 from fuzz.generate.describe import describe
 from fuzz.generate.modules import STATEMENTS, with_modules
 from fuzz.generate.modules.cases import decode, in_turn
@@ -83,7 +83,7 @@ def test_programs_beside_modules_stay() -> None:
 
 
 def test_a_statement_comes_at_least_five_times_in_a_campaign() -> None:
-    modules = [in_turn(778, turn) for turn in range(252)]
+    modules = [in_turn(778, turn) for turn in range(int(2016 * CAMPAIGN.modules))]
     counts = Counter(name for names in modules for name in names)
     assert all(counts[name] >= (2 if name in ALONE else 5) for name in STATEMENTS), counts
     assert all(len(names) == 1 for names in modules if ALONE.intersection(names))

@@ -13,9 +13,10 @@ from tenferro_ref.extensions import einsum, fft, linalg
 
 FAULTS = Faults()
 
-#: Ops of one matrix, those of them that take a square one only, and ops that have a right-hand side.
+#: Ops of one matrix, those of them that take a square one only, those that have a gauge, and ops that have a right-hand side.
 _OF_ONE = tuple(name for name, op in linalg.OPS.items() if len(op.operands) == 1)
 _SQUARE = tuple(name for name in _OF_ONE if linalg.OPS[name].operands == (("", "nn"),))
+_GAUGED = tuple(name for name in _OF_ONE if "gauge" in linalg.OPS[name].config)
 _SOLVERS = ("Solve", "TriangularSolve", "FullPivLuSolve")
 
 
@@ -23,9 +24,9 @@ def _dtype(g: Growth) -> DType:
     return g.choices.choose((DType.F64, DType.F32, DType.C64, DType.C32))
 
 
-def _linalg(g: Growth, name: str, *operands: tuple[DType, Shape]) -> Faulty:
+def _linalg(g: Growth, name: str, *operands: tuple[DType, Shape], **settings: str) -> Faulty:
     values = tuple(g.fresh(dtype, shape) for dtype, shape in operands)
-    return Faulty(ops.Extension.of(linalg.FAMILY, name, {}), values, blamed=name)
+    return Faulty(ops.Extension.of(linalg.FAMILY, name, settings), values, blamed=name)
 
 
 @FAULTS.instruction("ShapeMismatch", ops.Extension)
@@ -69,6 +70,15 @@ def matrix_of_integers(g: Growth, op: type[Any]) -> Faulty:
     return _linalg(g, g.choices.choose(_OF_ONE), (dtype, (2, 2)))
 
 
+@FAULTS.instruction("InvalidArgument", ops.Extension)
+def gauge_of_another_op(g: Growth, op: type[Any]) -> Faulty:
+    """A name that other ops have for what fixes their factors, or none has."""
+    name = g.choices.choose(_GAUGED)
+    others = {linalg.OPS[other].gauge for other in _GAUGED} - {linalg.OPS[name].gauge}
+    faulty = _linalg(g, name, (_dtype(g), (2, 2)), gauge=g.choices.choose((*sorted(others), "raw")))
+    return faulty._replace(argument="gauge")
+
+
 def _transform(g: Growth, name: str, dtype: DType, **settings: Any) -> Faulty:
     made = ops.Extension.of(fft.FAMILY, name, settings)
     return Faulty(made, (g.fresh(dtype, (3, 2)),), axis=settings.get("axis"), blamed=name)
@@ -106,6 +116,8 @@ def label_of_two_extents(g: Growth, op: type[Any]) -> Faulty:
             ("ii->i", ((2, 3),)),
             ("ab,ab->", ((2, 3), (3, 2))),
             ("i,j,ij->j", ((2,), (3,), (3, 3))),
+            ("i,ij,ik->jk", ((2,), (2, 3), (3, 2))),
+            ("ij,j,jk->ik", ((2, 3), (1,), (3, 2))),
         )
     )
     return _einsum(g, equation, dtype, shapes)

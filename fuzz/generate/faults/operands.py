@@ -124,12 +124,31 @@ def other_dtype_of_three(g: Growth, op: type[Any]) -> Faulty:
 
 
 @FAULTS.instruction(
-    "Unsupported", *_BINARY, ops.Negate, ops.Abs, ops.Sign, ops.Conj, *_UNARY, ops.Clamp, *CONTRACTIONS, *REDUCTIONS
+    "Unsupported",
+    *ARITHMETIC,
+    ops.Maximum,
+    ops.Minimum,
+    ops.Negate,
+    ops.Abs,
+    ops.Sign,
+    ops.Conj,
+    *_UNARY,
+    ops.Clamp,
+    *CONTRACTIONS,
+    *REDUCTIONS,
 )
 def dtype_that_the_op_lacks(g: Growth, op: type[Any]) -> Faulty:
     refused = [d for d in (DType.Bool, DType.I32, DType.C64) if d not in op.dtypes] or [DType.Bool, DType.C32]
     x = g.fresh(g.choices.choose(refused), (2, 3))
     return Faulty(_plain(op), tuple(x if i == 0 else g.fresh(x.dtype, (2, 3)) for i in range(op.arity)))
+
+
+@FAULTS.instruction("Unsupported", ops.Compare)
+def order_of_what_has_none(g: Growth, op: type[Any]) -> Faulty:
+    """Bools and complex numbers, which are equal or not."""
+    direction = g.choices.choose([d for d in CompareDir if d is not CompareDir.Eq])
+    x = g.fresh(g.choices.choose((DType.Bool, DType.C64, DType.C32)), (2, 3))
+    return Faulty(op(direction), (x, g.fresh(x.dtype, (2, 3))))
 
 
 @FAULTS.instruction("Unsupported", ops.Convert)

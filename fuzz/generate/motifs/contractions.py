@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -43,11 +44,17 @@ def transposed_dot(g: Growth) -> None:
         contract(g, turned)
 
 
+def _einsums(case: Case) -> Iterator[einsum.Equation]:
+    """The equation of each einsum."""
+    for ins in case.program.instructions:
+        if isinstance(ins.op, ops.Extension) and ins.op.family == einsum.FAMILY:
+            yield einsum.parse(ins.op)
+
+
 def _crosses_batches(case: Case) -> bool:
     """Whether an einsum sums over a label of two operands that share two others, which are in another order in each."""
-    for ins in case.program.instructions:
-        if isinstance(ins.op, ops.Extension) and ins.op.family == einsum.FAMILY and len(ins.input_slots) == 2:
-            equation = einsum.parse(ins.op)
+    for equation in _einsums(case):
+        if len(equation.inputs) == 2:
             lhs, rhs = equation.inputs
             shared = [[label for label in side if label in lhs and label in rhs] for side in (lhs, rhs)]
             kept = [[label for label in side if label in equation.output] for side in shared]
@@ -69,6 +76,43 @@ def crossed_batches(g: Growth) -> None:
     output = "".join("abde"[p] for p in permutation(g, 4))
     operands = [g.fresh(dtype, tuple(extents[label] for label in side)) for side in (lhs, rhs)]
     g.apply(ops.Extension.of(einsum.FAMILY, "einsum", {"equation": f"{lhs},{rhs}->{output}"}), *operands)
+
+
+def _shares_among_three(case: Case) -> bool:
+    """Whether three operands of an einsum have a label."""
+    return any(
+        max(Counter(label for side in equation.inputs for label in {*side}).values(), default=0) > 2
+        for equation in _einsums(case)
+    )
+
+
+@motif(2, 2, _shares_among_three, ops.Extension, ops.Concatenate)
+def shared_among_three(g: Growth) -> None:
+    """An einsum of three operands that have a label, which is summed or kept; its extent may be one that is computed."""
+    dtypes = [d for d in g.config.dtypes if d in NUMERIC]
+    if not dtypes or not g.max_rank or g.limit < 4**3:
+        return
+    choices, dtype = g.choices, g.dtype(dtypes)
+    extents = {label: 1 + choices.pick(4) for label in "ijkl"}
+    doubled = choices.chance(40)
+    if doubled:
+        extents["i"] = 2 * (1 + choices.pick(2))
+    sides = []
+    for own in ("j", choices.choose("jk"), choices.choose("jl")):
+        labels = "i" + (own if g.max_rank > 1 and choices.chance(60) else "")
+        sides.append(labels[::-1] if choices.chance(40) else labels)
+    first, *rest = ([extents[label] for label in side] for side in sides)
+    if doubled:
+        axis = sides[0].index("i")
+        first[axis] //= 2
+        half = g.fresh(dtype, tuple(first))
+        operands = [g.apply(ops.Concatenate(axis), half, half)]
+    else:
+        operands = [g.fresh(dtype, tuple(first))]
+    operands += [g.fresh(dtype, tuple(shape)) for shape in rest]
+    kept = [label for label in dict.fromkeys("".join(sides)) if choices.chance(50)]
+    output = "".join(kept[p] for p in permutation(g, len(kept)))[: g.max_rank]
+    g.apply(ops.Extension.of(einsum.FAMILY, "einsum", {"equation": f"{','.join(sides)}->{output}"}), *operands)
 
 
 #: Columns of a product of F64 after which a library begins another block.

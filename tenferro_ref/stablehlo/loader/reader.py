@@ -16,7 +16,17 @@ from tenferro_ref.errors import DTypeMismatch, Internal, RankMismatch, ShapeMism
 from tenferro_ref.ops import CompareDir, TensorType
 from tenferro_ref.program import GraphProgram, LoweringView, Value
 from tenferro_ref.stablehlo.emit import lower_into
-from tenferro_ref.stablehlo.loader import compound, indexing, linalg, reductions, rng, rows, sorting, windows  # noqa: F401 - their rows
+from tenferro_ref.stablehlo.loader import (  # noqa: F401 - their rows
+    compound,
+    contractions,
+    indexing,
+    linalg,
+    reductions,
+    rng,
+    rows,
+    sorting,
+    windows,
+)
 from tenferro_ref.stablehlo.loader.bindings import Operation, legalize, located, parse, reading, tensor_type
 from tenferro_ref.stablehlo.loader.composed import select, spread, static
 from tenferro_ref.stablehlo.loader.regions import apply_body

@@ -1,4 +1,4 @@
-"""Rows of contraction, reductions, and what moves windows over an array (a Gather, then a reduction or contraction)."""
+"""The row of reductions, and what is left open where an initial value stands among the elements."""
 
 from __future__ import annotations
 
@@ -19,22 +19,6 @@ from tenferro_ref.stablehlo.loader.orders import either
 from tenferro_ref.stablehlo.loader.picking import folds, left_open, picking
 from tenferro_ref.stablehlo.loader.regions import fold_tree
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
-
-
-@ROWS.row("dot_general")
-def _(b: Tracer, op: Operation, lhs: Value, rhs: Value) -> Value:
-    dims = op.fields("dot_dimension_numbers")
-    dtype = op.result.dtype
-    lists = [
-        tuple(dims.get(f"{side}_{role}_dimensions", ()))
-        for role in ("contracting", "batching")
-        for side in ("lhs", "rhs")
-    ]
-    product = b.apply(ops.DotGeneral(*lists), lhs.astype(dtype), rhs.astype(dtype))
-    batches = len(lists[2])
-    frees = product.ndim - batches
-    return b.transpose(product, [*range(frees, product.ndim), *range(frees)])
-
 
 _REDUCE: dict[str, Callable[[tuple[int, ...]], Op]] = {
     "add": ops.ReduceSum, "multiply": ops.ReduceProd, "maximum": ops.ReduceMax, "minimum": ops.ReduceMin,

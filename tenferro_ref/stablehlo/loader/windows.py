@@ -14,6 +14,7 @@ from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader import bodies, composed
 from tenferro_ref.stablehlo.loader.bindings import Operation
 from tenferro_ref.stablehlo.loader.composed import full, pad, select, spread, static
+from tenferro_ref.stablehlo.loader.contractions import in_dtype
 from tenferro_ref.stablehlo.loader.reductions import Alone, identity, reduced
 from tenferro_ref.stablehlo.loader.regions import apply_body, grouped_places, taken
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer, numbers
@@ -79,24 +80,24 @@ def _(b: Tracer, op: Operation, *operands: Value) -> Sequence[Value]:
 @ROWS.row("convolution", "dynamic_conv")
 def _(b: Tracer, op: Operation, lhs: Value, rhs: Value, *padding: Value) -> Value:
     """Windows over the spatial axes, contracted with the kernel."""
-    dtype = op.result.dtype
     lists = [entry.split(", ") for entry in re.findall(r"\[(.*?)\]", str(op.raw.attributes["dimension_numbers"]))]
     spatial = [str(i) for i in range(lhs.ndim - 2)]
     (left, right, out), count = lists, len(spatial)
-    x = b.transpose(lhs.astype(dtype), [left.index(label) for label in ("b", *spatial, "f")])
-    kernel = b.transpose(rhs.astype(dtype), [right.index(label) for label in ("i", *spatial, "o")])
+    x = b.transpose(lhs, [left.index(label) for label in ("b", *spatial, "f")])
+    kernel = b.transpose(rhs, [right.index(label) for label in ("i", *spatial, "o")])
     reversed_axes = tuple(i + 1 for i, flag in enumerate(op.attribute("window_reversal", [])) if flag)
     if reversed_axes:
         kernel = b.apply(ops.Reverse(reversed_axes), kernel)
     edges = numbers(b, op, padding[0]) if padding else ()
     low, high = (edges[::2], edges[1::2]) if padding else _edges(op, count)
     interior = _interior(op, "lhs_dilation", count)
-    padded = pad(x, b.array(np.zeros((), dtype.numpy)), [0, *low, 0], [0, *high, 0], [0, *interior, 0])
+    padded = pad(x, b.array(np.zeros((), x.dtype.numpy)), [0, *low, 0], [0, *high, 0], [0, *interior, 0])
     sizes = static(kernel)[1:-1]
     strides, dilations = (op.attribute(name, [1] * count) for name in ("window_strides", "rhs_dilation"))
     axes = range(1, count + 1)
     view = _windows(b, op, padded, axes, sizes, strides, dilations)  # batch, positions, features, windows
-    result = _contracted(b, view, kernel, op.attribute("feature_group_count", 1), op.attribute("batch_group_count", 1))
+    groups = op.attribute("feature_group_count", 1), op.attribute("batch_group_count", 1)
+    result = in_dtype(b, op.result.dtype, view, kernel, lambda lhs, rhs: _contracted(b, lhs, rhs, *groups))
     labels = ["b", *spatial, "f"]
     return b.transpose(result, [labels.index(label) for label in out])
 

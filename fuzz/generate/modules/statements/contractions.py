@@ -10,6 +10,12 @@ from tenferro_ref.stablehlo.literals import Shape
 from tenferro_ref.stablehlo.writer import SsaValue
 
 _DTYPES = NUMBERS - {DType.U32, DType.U64, DType.C64}
+#: Types of operands and of a result.
+_WIDER = [
+    (DType.I8, DType.I32), (DType.BF16, DType.F32), (DType.F16, DType.F32), (DType.F32, DType.F64), (DType.I32, DType.I64),
+    (DType.U8, DType.U32), (DType.I16, DType.I32), (DType.I4, DType.I32),
+]  # fmt: skip
+_NARROWER = [(DType.F32, DType.BF16), (DType.F32, DType.F16), (DType.F64, DType.F32), (DType.I32, DType.I8)]
 
 
 @STATEMENTS.row("convolution")
@@ -29,9 +35,18 @@ def _(d: Draft) -> SsaValue:
     return _convolution(d, 1, batched=False, dynamic=True)
 
 
-def _convolution(d: Draft, groups: int, batched: bool, dynamic: bool = False) -> SsaValue:
+@STATEMENTS.row("convolution to another type")
+def _(d: Draft) -> SsaValue:
+    """A wider one, or a narrower one, which few executors take."""
+    before, after = d.choices.choose(_NARROWER if d.choices.chance(20) else _WIDER[:-1])
+    return _convolution(d, d.choices.choose((1, 1, 2)), batched=False, dtype=before, to=after)
+
+
+def _convolution(
+    d: Draft, groups: int, batched: bool, dynamic: bool = False, dtype: DType | None = None, to: DType | None = None
+) -> SsaValue:
     """Of zero to two spatial axes, with every attribute; axes in any order."""
-    dtype, spatial = d.dtype(_DTYPES), d.choices.choose((1, 2, 1, 0))
+    dtype, spatial = dtype or d.dtype(_DTYPES), d.choices.choose((1, 2, 1, 0))
     batch, inputs, outputs = 1 + d.choices.pick(3), d.choices.choose((1, 2, 1, 2, 8)), d.choices.choose((2, 1, 3))
     rows = [_spatial(d) for _ in range(spatial)]
     extents, sizes = [r[0] for r in rows], [r[1] for r in rows]
@@ -54,7 +69,7 @@ def _convolution(d: Draft, groups: int, batched: bool, dynamic: bool = False) ->
     if dynamic:
         edges = d.one("constant", [], DType.I64, (spatial, 2), f"value = {padding}")
         return d.one("dynamic_conv", [lhs, rhs, edges], dtype, shape, attrs)
-    return d.one("convolution", [lhs, rhs], dtype, shape, attrs)
+    return d.one("convolution", [lhs, rhs], to or dtype, shape, attrs)
 
 
 def _paddings(rows: list[tuple[int, int]]) -> str:
@@ -133,15 +148,10 @@ def _mixed(d: Draft, dtype: DType, *roles: list[int]) -> tuple[SsaValue, list[li
     return d.typed(dtype, tuple(extents[i] for i in order)), places
 
 
-_WIDER = [
-    (DType.I8, DType.I32), (DType.BF16, DType.F32), (DType.F16, DType.F32), (DType.F32, DType.F64), (DType.I32, DType.I64),
-    (DType.U8, DType.U32), (DType.I16, DType.I32), (DType.I4, DType.I32),
-]  # fmt: skip
-
-
-@STATEMENTS.row("dot_general to a wider type")
+@STATEMENTS.row("dot_general to another type")
 def _(d: Draft) -> SsaValue:
-    before, after = d.choices.choose(_WIDER)
+    """A wider one, or a narrower one, which few executors take."""
+    before, after = d.choices.choose(_NARROWER if d.choices.chance(12) else _WIDER)
     m, k, n, batch = (1 + d.choices.pick(6) for _ in range(4))
     lead: Shape = (batch,) if d.choices.chance(40) else ()
     given = DType.I8 if before is DType.I4 else before

@@ -282,6 +282,26 @@ def _(d: Draft) -> SsaValue:
     return d.one("dynamic_slice", [x, *_starts(d, x.shape)], x.dtype, shape, f"slice_sizes = {array(shape)}")
 
 
+#: Products that are whole numbers, those of rounded factors nearly: which one is truncated depends on how it is rounded.
+_PRODUCTS = ((1.5, 2.0), (0.1, 10.0), (0.3, 10.0), (0.7, 10.0), (1 / 3, 3.0), (2.5, 0.5), (1.1, 2.0), (-0.5, 2.0))
+
+
+@STATEMENTS.row("dynamic_slice at a computed place")
+def _(d: Draft) -> SsaValue:
+    """At the whole part of a product of floats, or at the whole number that is nearest to it."""
+    x, dtype = d.operand(ALL), d.choices.choose((DType.F32, DType.F64, DType.F16, DType.BF16))
+    shape, index = tuple(1 + d.choices.pick(e) for e in x.shape), d.choices.choose((DType.I32, DType.I64))
+    starts = []
+    for _axis in x.shape:
+        factors = d.choices.choose(_PRODUCTS)
+        a, b = (d.argument(np.array(factor).astype(dtype.numpy)) for factor in factors)
+        product = d.same("multiply", a, b)
+        if d.choices.chance(40):
+            product = d.same(d.choices.choose(("floor", "round_nearest_even", "ceil")), product)
+        starts.append(d.convert(product, index))
+    return d.one("dynamic_slice", [x, *starts], x.dtype, shape, f"slice_sizes = {array(shape)}")
+
+
 @STATEMENTS.row("dynamic_update_slice")
 def _(d: Draft) -> SsaValue:
     x = d.operand(ALL)

@@ -22,7 +22,7 @@ def _few_enough(v: SsaValue) -> bool:
 
 @STATEMENTS.row("sort")
 def _(d: Draft) -> Sequence[SsaValue]:
-    """One array in order, or others in the order of the first."""
+    """One array in order, or others in the order of the first; now and then equal elements in any order, or NaNs in no place."""
     dtypes = ORDERED - {DType.Bool}
     if d.choices.chance(50):
         x = d.operand(dtypes, _few_enough, empty=True)
@@ -31,18 +31,20 @@ def _(d: Draft) -> Sequence[SsaValue]:
         x = d.fresh(d.dtype(dtypes), (2 + d.choices.pick(3), 3, 1 + d.choices.pick(4)))
         axis = d.choices.choose((0, 0, 1, 2))
     others = [d.typed(d.dtype(ALL), x.shape) for _ in range(d.choices.choose((0, 1, 2)))]
-    return _sorted(d, axis, [x, *others], [x.dtype in FLOATS])
+    total, stable = x.dtype in FLOATS and not d.choices.chance(25), not d.choices.chance(25)
+    return _sorted(d, axis, [x, *others], [total], stable=stable)
 
 
 @STATEMENTS.row("sort of ties")
 def _(d: Draft) -> Sequence[SsaValue]:
-    """By one to three keys of few different numbers; the numbers of equal elements keep their order."""
+    """By one to three keys of few different numbers; the numbers of equal elements keep their order, as a rule."""
     shape, total = list(d.shape()), [d.choices.chance(50) for _ in range(d.choices.choose((1, 2, 1, 3)))]
     axis = max(range(len(shape)), key=shape.__getitem__)
     shape[axis] = max(shape[axis], 6)
     keys = [_key(d, tuple(shape), t) for t in total]
     numbers = d.given(np.arange(prod(shape), dtype=np.int32).reshape(shape, order="F"))
-    return _sorted(d, axis, [*keys, numbers], [t and k.dtype in FLOATS for t, k in zip(total, keys, strict=True)])
+    ordered = [t and k.dtype in FLOATS for t, k in zip(total, keys, strict=True)]
+    return _sorted(d, axis, [*keys, numbers], ordered, stable=not d.choices.chance(12))
 
 
 def _key(d: Draft, shape: Shape, total: bool) -> SsaValue:
@@ -54,13 +56,15 @@ def _key(d: Draft, shape: Shape, total: bool) -> SsaValue:
     return d.fresh(dtype, shape, Recipe(kind, d.choices.integer(2)))
 
 
-def _sorted(d: Draft, axis: int, operands: Sequence[SsaValue], total: Sequence[bool]) -> list[SsaValue]:
+def _sorted(d: Draft, axis: int, operands: Sequence[SsaValue], total: Sequence[bool], stable: bool) -> list[SsaValue]:
     """Operands in the order of the first ones: of two elements that are equal in one key, by the next one.
 
     Parameters
     ----------
     total
         For each key whether it is compared in the total order of floats.
+    stable
+        Whether equal elements keep their order.
     """
     types, lines, less = [type_text(v.dtype, ()) for v in operands], list[str](), ""
     for n in reversed(range(len(total))):
@@ -82,8 +86,10 @@ def _sorted(d: Draft, axis: int, operands: Sequence[SsaValue], total: Sequence[b
     arguments = [(f"%p{i}", types[i // 2]) for i in range(2 * len(operands))]
     order = region(arguments, lines, less, "tensor<i1>")
     implied = axis == operands[0].rank - 1 and d.choices.chance(50)  # the last axis is the one that is meant by none
-    attrs = "is_stable = true" if implied else f"dimension = {axis} : i64, is_stable = true"
-    return d.operation("sort", operands, attrs, [(v.dtype, v.shape) for v in operands], order)
+    attrs = [] if implied else [f"dimension = {axis} : i64"]
+    if stable or d.choices.chance(50):  # it is not stable where nothing is said
+        attrs.append(f"is_stable = {str(stable).lower()}")
+    return d.operation("sort", operands, ", ".join(attrs), [(v.dtype, v.shape) for v in operands], order)
 
 
 def _plain(name: str, dtype: DType) -> list[str]:

@@ -125,6 +125,28 @@ def _(d: Draft) -> Sequence[SsaValue]:
     return d.operation("reduce", operands, f"dimensions = {array(axes)}", [(x.dtype, shape)] * 2, joined)
 
 
+@STATEMENTS.row("reduce of floats by a comparison")
+def _(d: Draft) -> Sequence[SsaValue]:
+    """The extremum of floats and where it stands, as written without a thought of NaN and of equal elements."""
+    x = d.operand(FLOATS)
+    if d.choices.chance(60):
+        kind = d.choices.choose(("zeros", "simple", "special"))
+        x = d.fresh(x.dtype, x.shape, Recipe(kind, d.choices.integer(2)))
+    axis, direction = d.axis(x), d.choices.choose(("GT", "GE", "LT", "LE"))
+    shape, t, i = _without(x.shape, [axis]), type_text(x.dtype, ()), type_text(DType.I32, ())
+    places = d.one("iota", [], DType.I32, x.shape, f"iota_dimension = {axis} : i64")
+    first = _worst(x.dtype, direction[0] == "G") if d.choices.chance(70) else d.number(x.dtype)
+    operands = [x, places, d.filled(first, x.dtype, ()), d.filled(0, DType.I32, ())]
+    lines = [
+        f"%c = stablehlo.compare {direction}, %a, %b, FLOAT : ({t}, {t}) -> tensor<i1>",
+        f"%v = stablehlo.select %c, %a, %b : tensor<i1>, {t}",
+        f"%w = stablehlo.select %c, %i, %j : tensor<i1>, {i}",
+    ]
+    joined = region([("%a", t), ("%i", i), ("%b", t), ("%j", i)], lines, "%v, %w", f"{t}, {i}")
+    results = [(x.dtype, shape), (DType.I32, shape)]
+    return d.operation("reduce", operands, f"dimensions = {array([axis])}", results, joined)
+
+
 @STATEMENTS.row("reduce to an index")
 def _(d: Draft) -> Sequence[SsaValue]:
     """The extremum and where it stands, in the form in which JAX writes argmax and argmin, and perhaps the other one beside it."""
@@ -238,7 +260,7 @@ def _(d: Draft) -> SsaValue:
 
 @STATEMENTS.row("reduce_window of a prefix")
 def _(d: Draft) -> SsaValue:
-    """What is summed up along an axis so far, as JAX writes it."""
+    """What is summed up along an axis so far, as JAX writes it; from another number than none now and then."""
     x = d.operand(NUMBERS, lambda v: prod(v.shape) * max(v.shape) <= 16 * MOST)
     axis, op, back = d.axis(x), d.choices.choose(("add", "maximum", "minimum")), d.choices.chance(30)
     op = op if x.dtype in REAL else "add"
@@ -246,7 +268,7 @@ def _(d: Draft) -> SsaValue:
     edges = [((0, n - 1) if back else (n - 1, 0)) if a == axis else (0, 0) for a in range(x.rank)]
     sizes = [n if a == axis else 1 for a in range(x.rank)]
     attrs = f"window_dimensions = {array(sizes)}, window_strides = {array(ones)}, padding = {pairs(edges)}"
-    first = d.filled(neutral(op, x.dtype), x.dtype, ())
+    first = d.filled(neutral(op, x.dtype), x.dtype, ()) if d.choices.chance(75) else d.scalar(x.dtype)
     return d.one("reduce_window", [x, first], x.dtype, x.shape, attrs, body(op, x.dtype))
 
 
@@ -269,7 +291,7 @@ def _(d: Draft) -> SsaValue:
     t, direction = type_text(x.dtype, ()), d.choices.choose(("GE", "LE", "GT"))
     test = f"%keep = stablehlo.compare {direction}, %a, %b, {kind_of(x.dtype)} : ({t}, {t}) -> tensor<i1>"
     chosen = region([("%a", t), ("%b", t)], [test], "%keep", "tensor<i1>")
-    operands = [x, source, d.filled(0, x.dtype, ())]
+    operands = [x, source, d.filled(0, x.dtype, ()) if d.choices.chance(75) else d.scalar(x.dtype)]
     return d.one("select_and_scatter", operands, x.dtype, x.shape, attrs, chosen, body("add", x.dtype))
 
 
