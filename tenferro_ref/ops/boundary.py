@@ -6,8 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -18,6 +17,9 @@ from tenferro_ref.narrow import narrowed
 from tenferro_ref.ops.base import Category, Op, Policy, TensorType, check_admitted
 from tenferro_ref.suggest import did_you_mean
 from tenferro_ref.table import Table
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +108,8 @@ FAMILY_ALIASES = {"tenferro.einsum.v1": "tenferro-einsum.einsum.v1"}
 FAMILIES: Table[ExtensionFamily] = Table("extension families")
 
 
-#: What registers the engine's own. It is imported by name, when a program names a family that is not there: a file that has one
-#: can be read whatever was imported before, and ops know nothing of extensions otherwise.
-_OWN_FAMILIES = "tenferro_ref.extensions"
+#: Group of entry points, one a family that a distribution brings: its id, and the object whose module registers it.
+GROUP = "tenferro_ref.extension_families"
 #: Nesting of a configuration.
 CONFIG_DEPTH = 32
 
@@ -130,6 +131,13 @@ def _canonical(config: Any) -> str:
     if nesting(config) > CONFIG_DEPTH:
         raise ValueError(f"nested more than {CONFIG_DEPTH} deep")
     return json.dumps(config, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _brought() -> EntryPoints:
+    """The families that installed distributions bring."""
+    from importlib.metadata import entry_points  # most programs have families that are there, or none
+
+    return entry_points(group=GROUP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +187,20 @@ class Extension(Op):
 
     def infer(self, policy: Policy, *inputs: TensorType) -> tuple[TensorType, ...]:
         if self.family not in FAMILIES:
-            import_module(_OWN_FAMILIES)
+            self._import_family()
         if self.family not in FAMILIES:
-            hint = did_you_mean(self.family, FAMILIES)
+            hint = did_you_mean(self.family, {*FAMILIES, *_brought().names})
             raise UnsupportedOp(
                 op=self.name,
                 reason=f"extension family {self.family!r} is not registered; import the package that brings it{hint}",
             )
         return FAMILIES[self.family].result_types(self, inputs)
+
+    def _import_family(self) -> None:
+        """Import what brings the family: a program that names it can be read whatever was imported before."""
+        for entry in _brought().select(name=self.family):
+            try:
+                entry.load()
+            except (ImportError, AttributeError) as error:
+                reason = f"extension family {self.family!r}: {entry.value} cannot be imported: {error}"
+                raise UnsupportedOp(op=self.name, reason=reason) from error
