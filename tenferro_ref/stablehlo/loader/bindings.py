@@ -240,9 +240,20 @@ def tensor_type(type_: Any, what: str) -> TensorType:
     extents = found[1].split("x")[:-1]
     if "?" in extents:
         raise NonStaticShape(op=what, output_index=None, axis=extents.index("?"), extent=f"dynamic ({text[7:-1]})")
-    if found[2] not in _DTYPES:
-        raise UnsupportedDType(dtype=found[2], context=what)
-    return TensorType(_DTYPES[found[2]], tuple(map(int, extents)))
+    return TensorType(element_type(found[2], what), tuple(map(int, extents)))
+
+
+def element_type(text: str, what: str) -> DType:
+    """The dtype of a name such as `bf16`.
+
+    Raises
+    ------
+    UnsupportedDType
+        The engine does not have it.
+    """
+    if text not in _DTYPES:
+        raise UnsupportedDType(dtype=text, context=what)
+    return _DTYPES[text]
 
 
 class Operation:

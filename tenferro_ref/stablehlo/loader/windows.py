@@ -39,6 +39,9 @@ def _windows(
         count = max(0, (shape[axis] - dilation * (size - 1) - 1) // stride + 1)
         if prod((*shape, count, size)) > _MOST * max(1, shape[axis]):
             raise op.refusal(f"its windows side by side have more than {_MOST} elements")
+        if not shape[axis]:  # there is no position, and no element to gather at one
+            x = b.reshape(x, (*shape, size))
+            continue
         index = np.arange(count)[:, np.newaxis] * stride + np.arange(size) * dilation
         rest = tuple(a for a in range(x.ndim + 1) if a not in (axis, x.ndim))
         gather = ops.Gather(rest, (axis,), (axis,), 2, (*shape[:axis], 1, *shape[axis + 1 :]))
