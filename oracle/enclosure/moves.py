@@ -12,7 +12,7 @@ from oracle.enclosure import integers, multiples, narrowing
 from oracle.enclosure.bounds import may_be_zero
 from oracle.enclosure.formats import FORMATS, Array
 from oracle.enclosure.freedoms import contraction, flush, merging
-from oracle.enclosure.origin import Narrow, Origin
+from oracle.enclosure.origin import Converted, Origin
 from oracle.enclosure.poles import gapped
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import (
@@ -100,7 +100,7 @@ def _keep(x: Interval, mask: Callable[[int], Array]) -> Interval:
 
 def _filled(x: Interval, pos_zero: Array, between: Array) -> Interval:
     """What was moved, with +0 `between`; not by `replace`, which takes as long as several rules."""
-    before, narrow, multiple = x.origin.filled, x.origin.narrow, x.origin.multiple
+    before, converted, multiple = x.origin.filled, x.origin.converted, x.origin.multiple
     between = np.broadcast_to(between, x.shape)
     filled = between if before is None else before | between
 
@@ -112,7 +112,7 @@ def _filled(x: Interval, pos_zero: Array, between: Array) -> Interval:
         x.repeated,
         x.unrounded,
         multiple=multiple and multiples.filled(multiple, between, fill),
-        narrow=narrow and Narrow(fill(narrow.value), narrow.exact),
+        converted=converted and Converted(fill(converted.value), converted.exact),
         filled=filled if x.dtype.is_float else None,
         fixed=between | fixed_in(x),
     )
@@ -149,8 +149,8 @@ def concatenated(parts: Sequence[Interval], axis: int) -> Interval:
         origin = replace(origin, terms=terms)
     if any(p.const or p.origin.fixed is not None for p in parts):
         origin = replace(origin, fixed=join([fixed_in(p) for p in parts]))
-    if narrow := narrowing.joined(parts, join_values):
-        origin = replace(origin, narrow=narrow)
+    if converted := narrowing.joined(parts, join_values):
+        origin = replace(origin, converted=converted)
     if multiple := multiples.joined(parts, join, join_values):
         origin = replace(origin, multiple=multiple)
     return merged(join, parts).from_(origin)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from oracle.enclosure.formats import FORMATS
-from oracle.enclosure.origin import Narrow
+from oracle.enclosure.origin import Converted
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import Enclosure, Interval, hull
 from tenferro_ref import ops
@@ -28,32 +28,32 @@ AROUND = (ops.Add, ops.Subtract, ops.Multiply, ops.Divide, ops.Negate, ops.Abs)
 def converted(x: Interval, made: Interval) -> Interval:
     """A converted value, given what conversion alone makes of `x`."""
     if (x.dtype, made.dtype) in WIDER:
-        return made.from_(made.origin.narrowed(Narrow(x, exact=True)))
+        return made.from_(made.origin.converted_from(Converted(x, exact=True)))
     return _back(x, made)
 
 
 def cast(x: Interval, made: Interval) -> Interval:
     """A value of the same bits, given what these bits alone make of `x`."""
     if x.dtype.is_float and made.dtype.is_int and x.dtype.bits == made.dtype.bits:
-        return made.from_(made.origin.narrowed(Narrow(x, exact=True)))
+        return made.from_(made.origin.converted_from(Converted(x, exact=True)))
     return _back(x, made)
 
 
 def _back(x: Interval, made: Interval) -> Interval:
-    narrow = x.origin.narrow
-    if narrow is None or made.dtype is not narrow.value.dtype:
+    before = x.origin.converted
+    if before is None or made.dtype is not before.value.dtype:
         return made
-    return narrow.value if narrow.exact else hull(made, narrow.value).from_(narrow.value.origin)
+    return before.value if before.exact else hull(made, before.value).from_(before.value.origin)
 
 
-def joined(parts: Sequence[Interval], join: Callable[[Sequence[Interval]], Interval]) -> Narrow | None:
+def joined(parts: Sequence[Interval], join: Callable[[Sequence[Interval]], Interval]) -> Converted | None:
     """What parts that `join` joins were converted from, if any of them were; of the others that are no constants it is not known."""
-    dtypes = {p.origin.narrow.value.dtype for p in parts if p.origin.narrow}
+    dtypes = {p.origin.converted.value.dtype for p in parts if p.origin.converted}
     if len(dtypes) != 1:
         return None
     (dtype,) = dtypes
-    known = [p.origin.narrow or Narrow(*_alone(p, dtype)) for p in parts]
-    return Narrow(join([n.value for n in known]), exact=all(n.exact for n in known))
+    known = [p.origin.converted or Converted(*_alone(p, dtype)) for p in parts]
+    return Converted(join([n.value for n in known]), exact=all(n.exact for n in known))
 
 
 def _alone(x: Interval, dtype: DType) -> tuple[Interval, bool]:
@@ -72,21 +72,21 @@ def of_result(op: Op, contexts: Mapping[DType, Context], made: Enclosure, operan
     """The result of an op in F64, with what a conversion to F32 may give where its operands come from there."""
     if not isinstance(op, AROUND) or not isinstance(made, Interval) or made.dtype is not DType.F64:
         return made
-    if made.origin.narrow is not None or not any(x.origin.narrow for x in operands if isinstance(x, Interval)):
+    if made.origin.converted is not None or not any(x.origin.converted for x in operands if isinstance(x, Interval)):
         return made
     narrow = [_narrow(x) for x in operands if isinstance(x, Interval)]
     known = [x for x in narrow if x is not None]
     if len(known) < len(narrow):
         return made
     value = ENCLOSE[type(op)](op, contexts[DType.F32], *known)
-    return made.from_(made.origin.narrowed(Narrow(value, exact=False)))
+    return made.from_(made.origin.converted_from(Converted(value, exact=False)))
 
 
 def _narrow(x: Interval) -> Interval | None:
     """The value in F32 that a value in F64 was converted from, or a constant that could have been."""
-    narrow = x.origin.narrow
-    if narrow is not None:
-        return narrow.value if narrow.exact and narrow.value.dtype is DType.F32 else None
+    before = x.origin.converted
+    if before is not None:
+        return before.value if before.exact and before.value.dtype is DType.F32 else None
     return _constant(x, DType.F32)
 
 

@@ -132,15 +132,15 @@ class Multiple:
 
 
 @record
-class Narrow:
+class Converted:
     """What a value was converted from, and is again (`exact`), or may be, when it is converted back: a narrower float, or the float
     whose bits an integer has. No value at all where that is not known of an element."""
 
     value: Interval
     exact: bool
 
-    def map(self, f: Callable[[Array], Array]) -> Narrow:
-        return Narrow(self.value.map(f), self.exact)
+    def map(self, f: Callable[[Array], Array]) -> Converted:
+        return Converted(self.value.map(f), self.exact)
 
 
 @record
@@ -153,7 +153,7 @@ class Origin:
         Depends on constants, or on arrays without elements, only: a compiler may know the value.
     repeated
         A broadcast, or computed from broadcasts and constants alone: a divisor whose reciprocal pays.
-    unrounded, terms, multiple, narrow
+    unrounded, terms, multiple, converted
         See those classes; None for other producers.
     filled
         Where a move has put a zero that is no element of what it moved; None: nowhere.
@@ -167,7 +167,7 @@ class Origin:
     unrounded: Unrounded | None = None
     terms: Terms | None = None
     multiple: Multiple | None = None
-    narrow: Narrow | None = None
+    converted: Converted | None = None
     filled: Array | None = None
     fixed: Array | None = None
 
@@ -178,7 +178,7 @@ class Origin:
             self.unrounded is None
             and self.terms is None
             and self.multiple is None
-            and self.narrow is None
+            and self.converted is None
             and self.filled is None
             and self.fixed is None
         )
@@ -192,7 +192,7 @@ class Origin:
             None if self.unrounded is None else self.unrounded.map(f),
             None if self.terms is None else self.terms.map(f),
             None if self.multiple is None else self.multiple.map(f),
-            None if self.narrow is None else self.narrow.map(f),
+            None if self.converted is None else self.converted.map(f),
             None if self.filled is None else f(self.filled),
             None if self.fixed is None else f(self.fixed),
         )
@@ -209,18 +209,20 @@ class Origin:
 
     def known(self, *, const: bool, repeated: bool) -> Origin:
         """The same with these facts."""
-        return Origin(const, repeated, self.unrounded, self.terms, self.multiple, self.narrow, self.filled, self.fixed)
+        return Origin(
+            const, repeated, self.unrounded, self.terms, self.multiple, self.converted, self.filled, self.fixed
+        )
 
     def tied(self, multiple: Multiple) -> Origin:
         """The same as a multiple of another value."""
         return Origin(
-            self.const, self.repeated, self.unrounded, self.terms, multiple, self.narrow, self.filled, self.fixed
+            self.const, self.repeated, self.unrounded, self.terms, multiple, self.converted, self.filled, self.fixed
         )
 
-    def narrowed(self, narrow: Narrow) -> Origin:
+    def converted_from(self, converted: Converted) -> Origin:
         """The same with what a conversion back gives."""
         return Origin(
-            self.const, self.repeated, self.unrounded, self.terms, self.multiple, narrow, self.filled, self.fixed
+            self.const, self.repeated, self.unrounded, self.terms, self.multiple, converted, self.filled, self.fixed
         )
 
 

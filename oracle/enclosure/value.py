@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 
 from oracle.enclosure.formats import Array
-from oracle.enclosure.origin import NOWHERE, Multiple, Narrow, Origin, Terms, Unrounded, record
+from oracle.enclosure.origin import NOWHERE, Multiple, Converted, Origin, Terms, Unrounded, record
 from tenferro_ref.dtype import DType
 
 
@@ -352,7 +352,7 @@ def _merged_records(f: Callable[[Sequence[Array]], Array], records: Sequence[Any
         return tuple(_merged_records(f, each) for each in zip(*records, strict=True))
     if isinstance(first, Interval):
         return merged_with_origin(f, records)
-    if isinstance(first, Origin | Unrounded | Terms | Multiple | Narrow):
+    if isinstance(first, Origin | Unrounded | Terms | Multiple | Converted):
         return type(first)(*(_merged_records(f, [getattr(x, k.name) for x in records]) for k in fields(first)))
     if any(x != first for x in records):
         raise Mixed

@@ -71,29 +71,12 @@ def _folded(
         return _seeded(b, op, name, x, bare, init, axes, alone)
     reduced, never = b.apply(fold, x), b.apply(fold, bare)
     once = b.apply(bodies.OPS[name], spread(init, static(reduced)), reduced)
-    return _left_open(b, name, once, never, init, x, axes, alone)
+    return b.apply(ops.Repeated(name, 1), once, _where_there(never, init, alone))
 
 
 def _with_minus_zero(b: Tracer, x: Value, axes: tuple[int, ...]) -> Value:
     """The sum, or -0 in place of a zero: from an initial value of -0, terms that are all -0 add up to -0; the engine starts from +0."""
     return -b.apply(ops.ReduceSum(axes), -x)
-
-
-def _left_open(
-    b: Tracer,
-    name: str,
-    once: Value,
-    never: Value,
-    init: Value,
-    x: Value,
-    axes: tuple[int, ...],
-    alone: Alone | None,
-    *others: Value,
-) -> Value:
-    """A result with an initial value, and that without it, where there is anything else; and others."""
-    if not prod(static(x)[a] for a in axes):
-        return once
-    return b.apply(ops.Repeated(name, 1), once, _where_there(never, init, alone), *others)
 
 
 def _where_there(never: Value, init: Value, alone: Alone | None) -> Value:
@@ -186,10 +169,15 @@ def _by_tree(
 ) -> Sequence[Value]:
     """The same by a body of no reduction of the engine's, with what other trees may give."""
     lines, elements = [last_axis(b, x, axes) for x in arrays], prod(static(arrays[0])[a] for a in axes)
-    ways = zip(*fold_tree(b, op, lines, inits, region), inits, arrays, strict=True)
+    ways = zip(*fold_tree(b, op, lines, inits, region), inits, strict=True)
     how = picking(op, len(arrays), region, several=elements > 1)
-    made = [_left_open(b, "", once, never, init, x, axes, alone, behind) for once, never, behind, init, x in ways]
-    if how is None or not elements:
+    if not elements:
+        return [once for once, *_ in ways]
+    made = [
+        b.apply(ops.Repeated("", 1), once, _where_there(never, init, alone), behind)
+        for once, never, behind, init in ways
+    ]
+    if how is None:
         return made
     any_, where = left_open(b, op, how, lines, inits, region)
     return made if where is None else [select(where, either(b, v, a), v) for v, a in zip(made, any_, strict=True)]
