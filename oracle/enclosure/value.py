@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 
 from oracle.enclosure.formats import Array
-from oracle.enclosure.origin import NOWHERE, Multiple, Converted, Origin, Terms, Unrounded, record
+from oracle.enclosure.origin import NOWHERE, Converted, Multiple, Origin, Terms, Unrounded, record
 from tenferro_ref.dtype import DType
 
 
