@@ -77,7 +77,11 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
     places = {slot: n for n, slot in reversed([*enumerate(wanted)])}
     values = {slot: outputs[n] for slot, n in places.items()} | dict(zip(program.input_slots, case.inputs, strict=True))
     stages, unasked = [], set[int]()
-    garbage = dict(_without_meaning(program, ops))
+    nothing = tuple(slot for slot in _of_nothing(program, ops) if slot not in values)
+    if nothing:
+        empty = Case(replace(program, output_slots=nothing), case.inputs)
+        values.update(zip(nothing, NativeExecutor().run(empty).outputs, strict=True))
+    garbage = _without_meaning(program, ops)
     for slot, type_ in garbage.items():
         values[slot] = np.zeros(type_.static_shape, type_.dtype.numpy)
     for slot, (move, back) in _moved(program, set(values)).items():
@@ -90,7 +94,7 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
         stages.append(_placed(checked(results), [places[slot] for slot in ins.output_slots if slot in places]))
         if stages[-1].elements and not stages[-1].decided:
             unasked.update(ins.output_slots)
-        shown = {*ins.output_slots} - garbage.keys()
+        shown = {*ins.output_slots} & places.keys() - garbage.keys()
         for n, slot in enumerate(wanted):
             if slot in shown and n != places[slot]:  # a factor that is returned once more
                 again = [outputs[n] if own == slot else values[own] for own in ins.output_slots]
@@ -134,7 +138,7 @@ def _watched(case: Case) -> Case:
     UnsupportedOp
         A module has a decomposition whose factors it cannot be made to give.
     """
-    case = case.watched or (case if _shows_all(case) else case.written)
+    case = case if _shows_all(case) else case.watched or case.written
     case = replace(case, program=live(case.program))
     ops, given = decomposing(case.program), {*case.program.input_slots, *case.program.output_slots}
     needed = _needed(case.program, ops) - given - set(_moved(case.program, given))
@@ -155,8 +159,8 @@ def _shows_all(case: Case) -> bool:
 
 
 def _needed(program: GraphProgram, ops: Sequence[Instruction]) -> set[int]:
-    """What goes into and comes out of these instructions, but for what has no meaning."""
-    without = {slot for slot, _ in _without_meaning(program, ops)}
+    """What goes into and comes out of these instructions, but for what has no meaning, or comes of no element."""
+    without = {*_without_meaning(program, ops), *_of_nothing(program, ops)}
     return {slot for ins in ops for slot in (*ins.input_slots, *ins.output_slots)} - without
 
 
@@ -183,14 +187,24 @@ def _of_moved(ins: Instruction, back: bool, values: dict[int, Array]) -> Array:
     return np.transpose(x, np.argsort(ins.op.perm) if back else ins.op.perm)
 
 
-def _without_meaning(program: GraphProgram, ops: Sequence[Instruction]) -> list[tuple[int, TensorType]]:
+def _without_meaning(program: GraphProgram, ops: Sequence[Instruction]) -> dict[int, TensorType]:
     """The results of LAPACK's routines that they leave without a meaning."""
-    return [
-        (ins.output_slots[i], program.slot_types[ins.output_slots[i]])
+    return {
+        (slot := ins.output_slots[i]): program.slot_types[slot]
         for ins in ops
         if isinstance(ins.op, Extension) and ins.op.family == lapack.FAMILY
         for i in lapack.garbage(ins.op, len(ins.output_slots))
-    ]
+    }
+
+
+def _of_nothing(program: GraphProgram, ops: Sequence[Instruction]) -> tuple[int, ...]:
+    """What has no elements, and all that ops make of such matrices alone: it depends on no data."""
+    found = dict[int, None]()
+    for ins in ops:
+        found |= {slot: None for slot in ins.input_slots if 0 in program.slot_types[slot].shape}
+        if found.keys() >= {*ins.input_slots}:
+            found |= dict.fromkeys(ins.output_slots)
+    return tuple(found)
 
 
 def _check_way(

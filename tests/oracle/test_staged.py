@@ -12,6 +12,7 @@ from oracle.judge import Reference, judge
 from oracle.peers import Execution, NativeExecutor, Pool
 from oracle.verdict import Verdict
 from tenferro_ref import frontend as tn
+from tenferro_ref import ops
 from tenferro_ref.extensions import linalg
 from tenferro_ref.program import GraphBuilder
 from tests.plugins import ONE_BUILD, plugin_or_skip
@@ -201,3 +202,20 @@ def test_what_the_reference_refuses_says_nothing_about_it() -> None:
     case = _with_dead_cholesky(also="cholesky")
     assert judge(NativeExecutor(), Reference(case, NativeExecutor())).verdict is Verdict.UNDECIDED
     assert judge(Pool().make("native-nopasses"), Reference(case, NativeExecutor())).verdict is Verdict.PASS
+
+
+def test_matrices_without_elements_are_not_asked_for() -> None:
+    """XLA divides by zero in a module that gives the factors of an empty matrix beside their determinant."""
+
+    class AsGiven(NativeExecutor):
+        def run(self, case: Case) -> Execution:
+            assert len(case.program.output_slots) == 1
+            return super().run(case)
+
+    b = GraphBuilder(policy=ops.STABLEHLO)
+    _, _, upper, _ = linalg.lu(b.input("F32", (0, 0)))
+    case = Case.of(b.build(b.apply(ops.ReduceSum((0, 1)), upper)), [np.zeros((0, 0), np.float32)])
+    executor = AsGiven("as given")
+    answer = judge(executor, Reference(case, NativeExecutor()))
+    assert answer.verdict is Verdict.PASS, answer.reason
+    assert answer.comparison.decided == answer.comparison.elements == 1
