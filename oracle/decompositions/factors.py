@@ -6,14 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from oracle.checks import Check
+from oracle.checks import UNCHECKED, Check
 from oracle.decompositions.measures import (
     Matrices,
     Matrix,
     Scale,
     columns,
     excess,
+    gamma,
     h,
+    norm,
     orthogonal,
     positive,
     symmetrised,
@@ -21,18 +23,69 @@ from oracle.decompositions.measures import (
     zero,
 )
 from oracle.decompositions.rows import judge
+from oracle.decompositions.spectra import true_eigenvalues
 
 
-@judge("Cholesky")
+def smallest(s: Scale, a: Matrix) -> tuple[float, float]:
+    """Bounds of the smallest eigenvalue of `D^-1 (A + E) D^-1`, D^2 being A's diagonal and E any backward error of an elimination.
+
+    Where it is above zero Cholesky's elimination runs to its end, where it is below it does not, and between them the order of the
+    sums decides (theorem 10.7). E has the rounding errors, what is lost of subnormal elements, products and quotients, and
+    imaginary parts of the diagonal. If these are more than rounding errors nothing is known: StableHLO leaves undefined what is
+    not Hermitian, and LAPACK ignores them.
+    """
+    diagonal, n = np.diag(a).real, len(a)
+    if _turned(a) > s.demanded(n):
+        return -np.inf, np.inf
+    if not (diagonal > 0).all():
+        return -np.inf, -np.inf
+    if not n:
+        return np.inf, np.inf
+    size = np.sqrt(diagonal)
+    with np.errstate(over="ignore"):
+        scaled = symmetrised(a) / size[:, np.newaxis] / size
+    value, off = -1.0, 0.0  # at most, of a 2 x 2 block with an element above 2
+    if (np.abs(scaled) <= 2).all():
+        values, off = true_eigenvalues(s, scaled)
+        value, off = float(values[0]), off + 4 * s.wide_unit * norm(scaled)
+    least = float(size.min())
+    off += n * (gamma(s.eliminated(n)) + _turned(a) + 4 * s.lost * ((n + 2) / least + 2) / least)
+    return value - off, value + off
+
+
+def _turned(a: Matrix) -> float:
+    """The largest imaginary part of the diagonal, relative to the real one."""
+    diagonal = np.diag(a)
+    with np.errstate(all="ignore"):
+        off = np.where(diagonal.imag == 0, 0, np.abs(diagonal.imag) / np.abs(diagonal.real))
+    return float(off.max(initial=0.0))
+
+
+def cholesky_finite(s: Scale, operands: Matrices) -> bool:
+    return smallest(s, operands[0])[0] > 0
+
+
+@judge("Cholesky", finite=cholesky_finite)
 def cholesky(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
-    """Theorem 10.3: |L L^H - A| <= gamma |L| |L^H|."""
+    """Theorem 10.3: |L L^H - A| <= gamma |L| |L^H|; nothing of a matrix that need not have a factor.
+
+    Pivots of complex matrices may keep what is imaginary of them, which is small beside A's diagonal. `L L^H` then differs by
+    `2 |l_ij| |Im l_jj|` from what the elimination makes A of.
+    """
     (a,), (low,) = operands, results
+    n, (least, _) = len(a), smallest(s, a)
+    if not least > 0:
+        yield UNCHECKED
+        return
     yield zero("triangular", np.triu(low, 1))
     diagonal = np.diag(low)
-    yield Check("positive diagonal", *excess(diagonal - np.abs(diagonal), s.eliminated(len(a)) * np.abs(diagonal)))
-    lost = s.lost * len(a) * (1 + float(np.abs(low).max(initial=0.0)))
-    bound = s.eliminated(len(a)) * (np.abs(low) @ np.abs(low).T) + lost
-    yield within("residual", s.residual((low, h(low)), symmetrised(a)), bound)
+    turned = (s.eliminated(n) + _turned(a)) / least if s.complex else 0.0
+    off = (s.eliminated(n) + turned) * np.abs(diagonal)
+    yield Check("positive diagonal", *excess(diagonal - np.abs(diagonal), off))
+    lost = s.lost * n * (1 + float(np.abs(low).max(initial=0.0)))
+    bound = s.eliminated(n) * (np.abs(low) @ np.abs(low).T) + lost
+    kept = 2 * np.abs(low) * np.abs(diagonal.imag)
+    yield within("residual", s.residual((low, h(low)), symmetrised(a)), bound + np.maximum(kept, kept.T))
 
 
 @judge("Lu")

@@ -7,10 +7,11 @@ state is what is in it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from oracle.checks import Check
+from oracle.checks import UNCHECKED, Check
 from oracle.decompositions.factors import qr
 from oracle.decompositions.measures import Matrices, Matrix, Scale, columns, norm, within, zero
 from oracle.decompositions.rows import judge
@@ -59,6 +60,12 @@ def reflected(s: Scale, packed: Matrix, tau: Matrix, count: int) -> tuple[Matrix
     return q, unitary
 
 
+def unitary(s: Scale, operands: Matrices, **config: Any) -> bool:
+    """Whether the operands begin with a state whose reflectors are some: products of others grow with each of them."""
+    packed, tau = operands[:2]
+    return reflected(s, packed, tau, 0)[1]
+
+
 def _state(s: Scale, packed: Matrix, tau: Matrix) -> tuple[Matrix, Matrix]:
     """The whole Q and the R that a state stands for."""
     return reflected(s, packed, tau, len(packed))[0], np.triu(packed)
@@ -69,10 +76,20 @@ def _product(s: Scale, packed: Matrix, tau: Matrix) -> Matrix:
     return np.asarray(q @ r)
 
 
-@judge("HouseholderQrFactor", "HouseholderQrFromFactors", "HouseholderQrAppend")
+def _appended(s: Scale, operands: Matrices) -> bool:
+    return len(operands) < 3 or unitary(s, operands)
+
+
+@judge("HouseholderQrFactor", "HouseholderQrFromFactors", "HouseholderQrAppend", finite=_appended)
 def _householder(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
-    """States are compared through Q R = A (SEMANTICS C.2); that of a product also with the roundings of the product."""
+    """States are compared through Q R = A (SEMANTICS C.2); that of a product also with the roundings of the product.
+
+    Nothing is asked of columns appended to what is no state.
+    """
     rounded: float | Matrix = 0.0
+    if not _appended(s, operands):
+        yield UNCHECKED
+        return
     if len(operands) == 3:
         a = np.hstack([_product(s, *operands[:2]), operands[2]])
     elif len(operands) == 2:
@@ -102,12 +119,15 @@ def _r_of_state(s: Scale, operands: Matrices, results: Matrices, *, gauge: str) 
     yield within("rows", (r - due, 4 * s.wide_unit * np.abs(due)), off * np.abs(due) + s.tiny)
 
 
-@judge("HouseholderQrThinQ", "HouseholderQrQColumns")
+@judge("HouseholderQrThinQ", "HouseholderQrQColumns", finite=unitary)
 def _q_of_state(
     s: Scale, operands: Matrices, results: Matrices, *, gauge: str, start: int = 0, end: int | None = None
 ) -> Iterator[Check]:
-    """Equation 19.13: within sqrt(n) gamma~_mn of the product of the reflectors."""
+    """Equation 19.13: within sqrt(n) gamma~_mn of the product of the reflectors; nothing is asked where these are none."""
     (packed, tau), (made,) = operands, results
+    if not unitary(s, operands):
+        yield UNCHECKED
+        return
     phase, off = _gauged(s, packed, gauge)
     q, k = _state(s, packed, tau)[0], len(tau)
     q[:, :k] = q[:, :k] * phase

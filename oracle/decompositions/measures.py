@@ -28,6 +28,8 @@ class Scale:
 
     Attributes
     ----------
+    max
+        The largest number.
     tiny
         The least normal number: iterations and Householder vectors may be off by as much.
     lost
@@ -36,6 +38,7 @@ class Scale:
 
     unit: float
     complex: bool
+    max: float
     tiny: float
     lost: float
     wide_unit: float
@@ -47,6 +50,10 @@ class Scale:
     def demanded(self, k: int) -> float:
         """gamma~_k."""
         return gamma(SMALL[self.complex] * k * self.unit)
+
+    def holds(self, *sizes: Matrix) -> bool:
+        """Whether no sum whose terms have these moduli together overflows, of complex products neither; NaN is too large."""
+        return all(bool((x < self.max / 4).all()) for x in sizes)
 
     def residual(self, factors: Sequence[Matrix], minus: Matrix) -> tuple[Matrix, Matrix]:
         """The product of `factors` less `minus`, and how far the evaluation of that may be off."""
@@ -65,7 +72,7 @@ def scale_of(x: Matrix, flushes: bool) -> Scale:
     """The bounds of the dtype of a matrix, before it is made wider."""
     f = FORMATS[DType.of(x).real]
     lost = f.min_normal if flushes else f.least_subnormal
-    return Scale(f.unit, x.dtype.kind == "c", f.min_normal, lost, f.wide_unit)
+    return Scale(f.unit, x.dtype.kind == "c", f.max, f.min_normal, lost, f.wide_unit)
 
 
 def wide(x: Matrix) -> Matrix:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from oracle.checks import CHECK_EXTENSION, Check
+from oracle.checks import CHECK_EXTENSION, UNCHECKED, Check
 from oracle.decompositions import factors, householder, solvers, spectra
 from oracle.decompositions.measures import (
     Matrices,
@@ -24,13 +24,13 @@ from oracle.decompositions.measures import (
     within_norm,
     zero,
 )
-from oracle.decompositions.rows import Judge, batch
+from oracle.decompositions.rows import Finite, Judge, always, batch
 from tenferro_ref import ops
 from tenferro_ref.extensions import lapack
 from tenferro_ref.tensor import Array
 
 
-def _routine(name: str) -> Callable[[Judge], Judge]:
+def _routine(name: str, finite: Finite = always) -> Callable[[Judge], Judge]:
     """Decorator: `judge(scale, operands, results, **flags)` checks one matrix of a routine's batch; None for a result that
     has no meaning.
     """
@@ -45,7 +45,7 @@ def _routine(name: str) -> Callable[[Judge], Judge]:
                 yield from judge(s, operands, [known.get(i) for i in range(len(outputs))], **flags)
 
             places = np.ndindex(inputs[lapack.ROUTINES[op.op].matrix].shape[:-2])
-            return batch(judged, places, inputs, [outputs[i] for i in kept], lapack.config_of(op), flushes)
+            return batch(judged, places, inputs, [outputs[i] for i in kept], lapack.config_of(op), flushes, finite)
 
         CHECK_EXTENSION.row((lapack.FAMILY, name))(every)
         return judge
@@ -57,29 +57,47 @@ def _info(info: Matrix, expected: int = 0) -> Check:
     return Check("info", float(abs(int(info) - expected)), 0.0)
 
 
-@_routine("potrf")
+def _potrf_finite(s: Scale, operands: Matrices, *, uplo: str) -> bool:
+    return factors.cholesky_finite(s, [h(operands[0]) if uplo == "U" else operands[0]])
+
+
+@_routine("potrf", _potrf_finite)
 def _potrf(s: Scale, operands: Matrices, results: Matrices, *, uplo: str) -> Iterator[Check]:
+    """As Cholesky; of a matrix that has no factor `info` says so."""
     (a,), (factor, info) = operands, results
     if uplo == "U":
         a, factor = h(a), h(factor)
+    least, most = factors.smallest(s, a)
+    if not least > 0:
+        if most < 0:
+            yield Check("info", float(info <= 0), 0.0)
+        yield UNCHECKED
+        return
     yield _info(info)
     yield from factors.cholesky(s, [a], [np.tril(factor)])
     kept = (factor == a) | (np.isnan(factor) & np.isnan(a))
     yield Check("other triangle", float(np.triu(~kept, 1).sum()), 0.0)  # the matrix stays there
 
 
-@_routine("trsm")
-def _trsm(
-    s: Scale, operands: Matrices, results: Matrices, *, side: str, uplo: str, trans_x: str, diag: str
-) -> Iterator[Check]:
-    a, b = operands
-    flags = {
+def _triangular(*, side: str, uplo: str, trans_x: str, diag: str) -> dict[str, bool]:
+    """The flags of `TriangularSolve`."""
+    return {
         "left_side": side == "L",
         "lower": uplo == "L",
         "transpose_a": trans_x != "N",
         "unit_diagonal": diag == "U",
     }
-    yield from solvers.triangular_solve(s, [a.conj() if trans_x == "C" else a, b], results, **flags)
+
+
+def _trsm_finite(s: Scale, operands: Matrices, **letters: str) -> bool:
+    return solvers.triangular_finite(s, operands, **_triangular(**letters))
+
+
+@_routine("trsm", _trsm_finite)
+def _trsm(s: Scale, operands: Matrices, results: Matrices, **letters: str) -> Iterator[Check]:
+    a, b = operands
+    a = a.conj() if letters["trans_x"] == "C" else a
+    yield from solvers.triangular_solve(s, [a, b], results, **_triangular(**letters))
 
 
 @_routine("getrf")
@@ -97,25 +115,24 @@ def _geqrf(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     yield from factors.qr(s, operands, [q, np.triu(packed)[: len(tau)]], gauge="Raw")
 
 
-@_routine("orgqr")
+@_routine("orgqr", householder.unitary)
 def _orgqr(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """Equation 19.13: within sqrt(n) gamma~_mn of the product; nothing is asked where these are no reflectors."""
     (packed, tau), (q,) = operands, results
     expected, unitary = householder.reflected(s, packed, tau, q.shape[1])
-    if unitary:
-        bound = np.sqrt(q.shape[1]) * s.demanded(q.size)
-        yield within_norm("product", s.residual((expected,), q), bound)
+    bound = np.sqrt(q.shape[1]) * s.demanded(q.size)
+    yield within_norm("product", s.residual((expected,), q), bound) if unitary else UNCHECKED
 
 
-@_routine("ormqr")
+@_routine("ormqr", householder.unitary)
 def _ormqr(s: Scale, operands: Matrices, results: Matrices, *, left: str, transpose: str) -> Iterator[Check]:
     """Lemma 19.3: each column within gamma~_mn of the product; nothing is asked where these are no reflectors."""
     (packed, tau, c), (made,) = operands, results
     q, unitary = householder.reflected(s, packed, tau, len(packed))
-    if unitary:
-        q = h(q) if transpose == "T" else q
-        factors, bound = (q, c) if left == "T" else (c, q), s.demanded(packed.size) * norm(c)
-        yield within_norm("product", s.residual(factors, made), 2 * bound + s.tiny * c.size)
+    q = h(q) if transpose == "T" else q
+    factors, bound = (q, c) if left == "T" else (c, q), s.demanded(packed.size) * norm(c)
+    product = within_norm("product", s.residual(factors, made), 2 * bound + s.tiny * c.size)
+    yield product if unitary else UNCHECKED
 
 
 @_routine("geqp3")
@@ -184,12 +201,25 @@ def _gees(s: Scale, operands: Matrices, results: Matrices, *, mode: str, sort: s
         yield Check("norm", norms, 2 * bound * norm(a) + s.tiny * a.size)
 
 
-@_routine("gtsv")
-def _gtsv(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
+def _tridiagonal(operands: Matrices) -> Matrices:
+    """The matrix and the right-hand side."""
     below, diagonal, above, b = operands
-    a = np.diag(diagonal) + np.diag(below[1:], -1) + np.diag(above[:-1], 1)
-    yield _info(results[-1])
-    yield from solvers.solve(s, [a, b], [results[3]])
+    return [np.diag(diagonal) + np.diag(below[1:], -1) + np.diag(above[:-1], 1), b]
+
+
+def _gtsv_finite(s: Scale, operands: Matrices) -> bool:
+    return solvers.solve_finite(s, _tridiagonal(operands))
+
+
+@_routine("gtsv", _gtsv_finite)
+def _gtsv(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
+    """As Solve; of a matrix that is nearly singular a pivot may be zero, whose place `info` is."""
+    info = results[-1]
+    if info and not _gtsv_finite(s, operands):
+        yield UNCHECKED
+    else:
+        yield _info(info)
+        yield from solvers.solve(s, _tridiagonal(operands), [results[3]])
 
 
 @_routine("gesvd")

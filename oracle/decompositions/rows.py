@@ -9,7 +9,7 @@ import numpy as np
 
 from oracle import configurations
 from oracle.checks import CHECK_EXTENSION, UNCHECKED, Check
-from oracle.decompositions.measures import Matrix, scale_of, wide
+from oracle.decompositions.measures import Matrices, Matrix, Scale, scale_of, wide
 from oracle.enclosure.formats import FORMATS, flushed
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
@@ -17,15 +17,22 @@ from tenferro_ref.extensions import linalg
 from tenferro_ref.tensor import Array
 
 Judge: TypeAlias = Callable[..., Iterator[Check]]
+#: `finite(scale, operands, **config)`: whether moderate operands have finite results whatever the order of operations.
+Finite: TypeAlias = Callable[..., bool]
 
 
-def judge(*names: str) -> Callable[[Judge], Judge]:
+def always(s: Scale, operands: Matrices, **config: Any) -> bool:
+    """Of what makes no number much larger than its operands."""
+    return True
+
+
+def judge(*names: str, finite: Finite = always) -> Callable[[Judge], Judge]:
     """Decorator: `judge(scale, operands, results, **config)` checks one matrix of a linalg op's batch."""
 
     def add(judge: Judge) -> Judge:
         def every(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array], flushes: bool) -> list[Check]:
             places = ((..., *index) for index in np.ndindex(inputs[0].shape[2:]))
-            return batch(judge, places, inputs, outputs, configurations.flags(op), flushes)
+            return batch(judge, places, inputs, outputs, configurations.flags(op), flushes, finite)
 
         CHECK_EXTENSION.row(*((linalg.FAMILY, name) for name in names))(every)
         return judge
@@ -40,25 +47,28 @@ def batch(
     outputs: Sequence[Array],
     config: dict[str, Any],
     flushes: bool,
+    finite: Finite = always,
 ) -> list[Check]:
     """The checks of the matrices at these places of the arrays.
 
-    Nothing is asked, which is undecided, where an operand is not finite, or where a result is not finite that may have overflowed.
+    Nothing is asked, which is undecided, where an operand is not finite, or where a result is not finite that may have overflowed
+    or need not exist (`finite`).
     """
     found: list[Check] = []
     for at in places:
         operands, results = [x[at] for x in inputs], [x[at] for x in outputs]
+        scale = scale_of(operands[0], flushes)
         if not all(np.isfinite(x).all() for x in operands):
             found += [UNCHECKED] if any(x.size for x in results) else []
         elif all(np.isfinite(x).all() for x in results):
-            scale, made = scale_of(operands[0], flushes), [*map(wide, results)]
+            made = [*map(wide, results)]
             here = [*judge(scale, [*map(wide, operands)], made, **config)]
             # an implementation may read subnormal elements of the operands as zeros
             if flushes and not all(c.holds for c in here):
                 without = [*judge(scale, [*map(wide, map(flushed, operands))], made, **config)]
                 here = without if all(c.holds for c in without) else here
             found += here
-        elif all(_moderate(x) for x in operands):
+        elif all(map(_moderate, operands)) and finite(scale, [*map(wide, operands)], **config):
             found.append(Check("finite", np.inf, 0.0))
         else:
             found.append(UNCHECKED)

@@ -11,7 +11,7 @@ import pytest
 from fuzz.checking import check
 from fuzz.checking.subject import function_subject, given_subject
 from oracle.case import Case
-from oracle.checks import checks
+from oracle.checks import UNCHECKED, checks
 from oracle.judge import Reference, judge
 from oracle.peers import Execution, NativeExecutor, Pool
 from oracle.staged import decomposing
@@ -136,6 +136,65 @@ def test_the_triangle_beside_a_cholesky_factor_keeps_the_matrix() -> None:
     kept, cut = np.array([[2.0, 2.0], [1.0, 2.0]]), np.array([[2.0, 0.0], [1.0, 2.0]])
     assert all(check.holds for check in checks(potrf, [a], [kept, info]))
     assert [check.name for check in checks(potrf, [a], [cut, info]) if not check.holds] == ["other triangle"]
+
+
+def asked(name: str, given: list[np.ndarray], made: list[np.ndarray], flushes: bool = True, **flags: str):
+    return checks(ops.Extension.of(lapack.FAMILY, name, flags), given, made, flushes=flushes)
+
+
+@pytest.mark.parametrize("uplo", "LU")
+def test_info_of_a_cholesky_factor(uplo: str) -> None:
+    """Of what is definite for every order of the sums, of what is not for any, and between them."""
+    low = np.array([[2, 0], [1, 2]], np.float32)
+    factor = low if uplo == "L" else low.T
+    ok, failed = np.array(0, np.int32), np.array(2, np.int32)
+    due = {True: low @ low.T, False: np.float32([[1, 2], [2, 1]]), None: np.float32([[1, 1], [1, 1]])}
+    for runs, a in due.items():
+        kept = np.where(factor == 0, a, factor)
+        whole, broken = (asked("potrf", [a], [kept, info], uplo=uplo) for info in (ok, failed))
+        if runs is None:
+            assert whole == broken == [UNCHECKED]
+            continue
+        assert all(c.holds for c in whole) is runs
+        assert [c.name for c in broken if not c.holds] == ["info"] * runs
+    nan = np.full_like(low, np.nan)
+    asked_for = {runs: asked("potrf", [a], [nan, failed], uplo=uplo) for runs, a in due.items()}
+    assert asked_for.pop(True)[0].name == "finite"
+    assert set(map(tuple, asked_for.values())) == {(UNCHECKED,)}
+
+
+def test_a_subnormal_matrix_may_be_none_to_a_cholesky_factorisation() -> None:
+    """Read as zeros it is not definite."""
+    made = [np.zeros((2, 2), np.float32), np.array(1, np.int32)]
+    small = np.diag(np.array([1e-42, 2e-42], np.float32))
+    assert asked("potrf", [small], made) == [UNCHECKED]
+    for given, flushes in ((small, False), (small * np.float32(1e9), True)):
+        assert "info" in {c.name for c in asked("potrf", [given], made, flushes) if not c.holds}
+    zero = np.zeros((2, 2), np.float32)
+    assert [c.holds for c in asked("potrf", [zero], [zero, np.array(0, np.int32)])] == [False, True]
+
+
+def test_a_routine_need_not_give_what_overflows() -> None:
+    t = np.array([[1e-9, 0, 0], [1e9, 1e-9, 0], [0, 1e9, 1e-9]], np.float32)
+    b, beyond = np.ones((3, 1), np.float32), np.array([[1e9], [-1e27], [np.inf]], np.float32)
+    assert asked("trsm", [t, b], [beyond]) == [UNCHECKED]
+    assert asked("trsm", [t.T, b.T], [beyond.T], side="R", uplo="U") == [UNCHECKED]
+    assert [c.name for c in asked("trsm", [t, b * 0 + np.float32(1e-4)], [beyond], diag="U")] == ["finite"]
+    large = np.full((3, 2), 1e9, np.float32)
+    for name, given, shape in (("orgqr", [large, large[0]], (3, 2)), ("ormqr", [large, large[0], large], (3, 2))):
+        for value in (1, np.inf):
+            assert asked(name, given, [np.full(shape, value, np.float32)]) == [UNCHECKED]
+
+
+def test_info_of_a_tridiagonal_system() -> None:
+    """It may be the place of a pivot that is a rounding error."""
+    one, zeros = np.ones(2, np.float32), np.zeros((2, 1), np.float32)
+    failed, b = np.array(2, np.int32), np.float32([[1], [0]])
+    for diagonal, name in ((np.float32([1, 1 + 2.0**-23]), "unchecked"), (np.float32([1, 3]), "info")):
+        found = asked("gtsv", [one, diagonal, one, b], [one, one, one, zeros, failed])
+        assert found[0].name == name
+        assert found[0].holds is (name == "unchecked")
+        assert not all(c.holds for c in asked("gtsv", [one, diagonal, one, b], [one, one, one, zeros, failed * 0]))
 
 
 @pytest.mark.parametrize("name", ["solve", "singular values", "complete QR", "eig", "Schur", "tridiagonal solve"])
