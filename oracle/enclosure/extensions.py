@@ -7,20 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
-from itertools import count
-from math import pi, prod
+from math import prod
 from typing import cast
 
 import numpy as np
 
 from oracle import configurations
 from oracle.configurations import Equation
-from oracle.enclosure import integers
+from oracle.enclosure import integers, transforms
 from oracle.enclosure.arithmetic import multiply
-from oracle.enclosure.balls import Ball, ball, certainly_finite
+from oracle.enclosure.balls import Ball, ball, certainly_finite, complex_of
 from oracle.enclosure.bounds import may_be_negative, may_be_positive
-from oracle.enclosure.complexes import PRODUCT
 from oracle.enclosure.formats import NO_NAN, Array, quantum
 from oracle.enclosure.freedoms import tf32
 from oracle.enclosure.origin import NOWHERE
@@ -55,14 +52,15 @@ def centred(c: Context, x: Enclosure) -> Ball:
 
 
 def around(c: Context, centre: Array, error: Array, ok: Array) -> Enclosure:
-    """All results within `error` of `centre`, part by part; anything where not `ok`."""
+    """All results within `error` of `centre`, part by part, for which it may have parts of its own; anything where not `ok`."""
     real = c.real
     f = real.format
-    ok = ok & np.isfinite(error) & (np.abs(centre) + error < f.max / 4)
+    ok = ok & np.isfinite(error) & (np.abs(centre) + np.abs(error) < f.max / 4)
     sides = []
-    for part in (centre.real, centre.imag) if c.dtype.is_complex else (centre.real,):
-        low = f.least_at_or_above(np.where(ok, part - error, -np.inf))
-        high = f.greatest_at_or_below(np.where(ok, part + error, np.inf))
+    errors = (error.real, error.imag) if np.iscomplexobj(error) else (error, error)
+    for part, off in zip((centre.real, centre.imag)[: 1 + c.dtype.is_complex], errors, strict=False):
+        low = f.least_at_or_above(np.where(ok, part - off, -np.inf))
+        high = f.greatest_at_or_below(np.where(ok, part + off, np.inf))
         every = np.ones(ok.shape, bool)
         sides.append(real.build(low, high, ~ok, every, every))
     return rectangle(*sides) if c.dtype.is_complex else sides[0]
@@ -316,54 +314,6 @@ _WIDE: dict[str, Callable[..., Array]] = {
 }
 
 
-#: Units of rounding that weights (points of the unit circle) are off: a product of two whose angles, at most pi/4, meet three
-#: roundings, and whose sine and cosine are off by an ULP each.
-WEIGHT = 2 * (0.75 * pi + 2**0.5) + PRODUCT
-#: A product by a weight.
-_TWIDDLE = PRODUCT + WEIGHT
-
-
-@cache
-def relative_error(n: int, real: bool = False) -> float:
-    """Units of rounding that an element of a transform of length n may be off, relative to the 2-norm of all of them.
-
-    For transforms of mixed radix, and Bluestein's where a prime factor is larger than 11; docs/explanation/enclosures.md has the proof.
-    A real one may be a complex one of half the length.
-    """
-    halves = 2**0.5 * relative_error(n // 2) + 3 + _TWIDDLE if real and n % 2 == 0 else 0.0
-    whole = _bluestein(n) if _factors(n)[-1:] > [11] else 0.0
-    return max(halves, 3 + _radix(n)[0], 3 + whole)
-
-
-@cache
-def _radix(n: int) -> tuple[float, float]:
-    """Stage by stage, one for each prime factor: errors of elements, and of their 2-norm."""
-    element = norm = 0.0
-    for p in _factors(n):
-        each = 1.0 if p == 2 else p + 3 + 2**0.5 * WEIGHT
-        element += _TWIDDLE + (max(each, _bluestein(p)) if p > 11 else each)
-        norm += _TWIDDLE + (1.0 if p == 2 else p**0.5 * each)
-    return element, norm
-
-
-def _bluestein(n: int) -> float:
-    """A convolution by transforms of the least power of two, or the least product of factors up to 11, that is long enough."""
-    smooth = next(m for m in count(2 * n - 1) if _factors(m)[-1:] <= [11])
-    inner = [2 * norm + element for element, norm in map(_radix, (1 << (2 * n - 2).bit_length(), smooth))]
-    return 2**0.5 * (max(inner) + PRODUCT + 1) + 2 * _TWIDDLE + WEIGHT
-
-
-def _factors(n: int) -> list[int]:
-    """Prime factors, ascending."""
-    found, p = [], 2
-    while n > 1:
-        while n % p == 0:
-            found.append(p)
-            n //= p
-        p = p + 1 if p * p <= n else n
-    return found
-
-
 def _of_one(c: Context, x: Rectangle) -> Rectangle:
     """A transform of one number is that number, or its product with the scale, which is one; where it may be infinite or NaN, every value."""
     one = real_point(np.ones((), c.dtype.real.numpy))
@@ -381,20 +331,21 @@ def _fft(op: ops.Extension, c: Context, x: Enclosure) -> Enclosure:
     cut = (slice(None),) * axis + (slice(used),)
     if length == 1 and x.shape[axis] and not half:
         return _of_one(c, promoted(c, x).map(lambda a: a[cut]))
-    source = centred(replace(c, dtype=f.dtype) if op.op == "rfft" else c, x)
+    source = centred(replace(c, dtype=f.dtype) if op.op == "rfft" else c, x.map(lambda a: a[cut]))
+    left = np.zeros((1,) * len(x.shape))
+    if half:
+        source, left = transforms.without_imaginary_ends(source, axis, length)
     scale = {"backward": (1.0, 1 / length), "ortho": (length**-0.5,) * 2, "forward": (1 / length, 1.0)}[spec.norm][
         inverse
     ]
     with np.errstate(all="ignore"):
         centre = np.asarray(_WIDE[op.op](source.mid, n=length, axis=axis, norm=spec.norm))
-    doubled = 2.0 if half else 1.0  # the other half of the spectrum
-    size = np.sqrt(doubled * ((np.abs(source.mid) + source.rad)[cut] ** 2).sum(axis, keepdims=True))
-    spread = doubled * source.rad[cut].sum(axis, keepdims=True) * scale
-    norm = size * np.sqrt(length) * scale
-    roundings = relative_error(length, op.op in ("rfft", "irfft"))
-    bound = sum(roundings * unit / (1 - roundings * unit) for unit in (f.unit, f.wide_unit))
-    # the largest number on the way of a convolution is that long
-    reach = length**1.5
-    error = bound * norm + spread + 64 * c.real.lost_below * reach * max(scale, 1.0)
-    ok = source.ok[cut].all(axis, keepdims=True) & (size * reach < f.max / 16)
-    return around(c, centre, np.broadcast_to(error, centre.shape), np.broadcast_to(ok, centre.shape))
+    error = transforms.error(c, source, axis, length, scale, real=op.op in ("rfft", "irfft"), half=half)
+    error = np.broadcast_to(error, centre.shape).copy()
+    if results := transforms.by_quarter_turns(length, half=half)[: centre.shape[axis]]:
+        turned = (slice(None),) * axis + (slice(len(results)),)
+        parts = transforms.error_by_parts(c, source, axis, length, scale, inverse=inverse, half=half)[turned]
+        for own, other in ((error.real, parts.real), (error.imag, parts.imag)):
+            own[turned] = np.minimum(own[turned], other)
+    ok = source.ok.all(axis, keepdims=True) & transforms.fits(f, source, axis, length, half=half)
+    return around(c, centre, error + complex_of(left, left) * scale, np.broadcast_to(ok, centre.shape))

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from oracle.case import Case
 from oracle.enclosure import IEEE, MODELS, XLA, enclose
-from oracle.enclosure.extensions import relative_error
 from oracle.enclosure.formats import FORMATS
+from oracle.enclosure.transforms import relative_error
 from oracle.peers import NativeExecutor
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
@@ -232,6 +232,123 @@ def test_other_algorithms_of_a_transform_are_inside(n):
     weights = np.exp(-2j * np.pi * np.outer(np.arange(n), np.arange(n)) / n).astype(np.complex64)
     assert e.contains(bluestein(x)).all()
     assert e.contains(x @ weights).all()
+
+
+def by_definition(name, x, n):
+    """Sums as they stand, from the first term on; weights are sines and cosines of angles that are not reduced, as the interpreter's are."""
+    half, inverse = name == "irfft", name.startswith("i")
+    if half:
+        x = np.stack([x[..., k] if k <= n // 2 else x[..., n - k].conj() for k in range(n)], -1)
+    complex_ = DType.of(x).complex.numpy.type
+    made = []
+    for k in range(n // 2 + 1 if name == "rfft" else n):
+        total = np.zeros(x.shape[:-1], complex_)
+        for j in range(n):
+            total = total + x[..., j].astype(complex_) * complex_(np.exp((2j if inverse else -2j) * np.pi * j * k / n))
+        made.append(total / complex_(n) if inverse else total)
+    return np.stack(made, -1).real if half else np.stack(made, -1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 8, 12])
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft"])
+def test_transforms_by_definition_are_inside(name, n):
+    """What the interpreter makes of the imaginary part of a middle element included."""
+    for real in REAL:
+        rng, size = np.random.default_rng(n), n // 2 + 1 if name == "irfft" else n
+        x = drawn(rng, real if name == "rfft" else real.complex, (60, size))
+        x[20:40] = np.rint(4 * x[20:40])
+        x[30:] *= rng.random((30, size)) < 0.5
+        x[50:] *= x.real.dtype.type(np.finfo(x.dtype).smallest_normal * 4)
+        if name == "irfft":
+            x.imag[40:50, 0], x.imag[40:50, -1] = 1e20, 1e20 if n > 1 else 0
+            x.imag[:, 0] *= n > 1  # of one element alone, the sum has the conjugate of its own
+        p = program(lambda v: getattr(fft, name)(v, n), x)
+        (native,) = NativeExecutor().run(Case.of(p, [x])).outputs
+        for model in (IEEE, XLA):
+            (e,) = enclose(p, [x], model)
+            assert e.contains(by_definition(name, x, n)).all()
+            assert e.contains(native).all()
+
+
+@pytest.mark.parametrize("n", [2, 4])
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft"])
+def test_transforms_of_two_and_four_small_integers_are_exact(name, n):
+    """But for what may come of a weight that is not zero by the error of a sine."""
+    x = np.array([3, 1, 2, 5][: n // 2 + 1 if name == "irfft" else n], np.float32)
+    x = x if name == "rfft" else x * np.complex64(1 + 2j)
+    true = getattr(np.fft, name)(x.astype(np.result_type(x, np.float64)), n)
+    for model in (IEEE, XLA):
+        (e,) = enclose(program(lambda v: getattr(fft, name)(v, n), x), [x], model)
+        for part, due in zip(e.parts, (true.real, true.imag), strict=False):
+            assert (part.lo[due != 0] == due[due != 0]).all()
+            assert (part.hi[due != 0] == due[due != 0]).all()
+            assert (np.abs([part.lo, part.hi])[:, due == 0] < 1e-13).all()
+
+
+def test_other_transforms_of_two_and_four_numbers_are_a_few_roundings_off():
+    for dtype, n in ((d, n) for d in (DType.C32, DType.C64) for n in (2, 4)):
+        x = drawn(np.random.default_rng(n), dtype, n)
+        (e,) = enclose(program(fft.fft, x), [x], IEEE)
+        sizes = np.abs([x.real, x.imag]).sum()
+        room = (n if dtype is DType.C32 else n + 10) * FORMATS[dtype.real].unit * sizes
+        assert all(((p.hi - p.lo) / 2 <= room).all() for p in e.parts)
+
+
+@pytest.mark.parametrize("n", [4, 6, 97])
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft"])
+def test_transforms_of_zeros_are_zeros(name, n):
+    x = np.zeros((2, n // 2 + 1 if name == "irfft" else n), np.float32 if name == "rfft" else np.complex64)
+    x[1, 1] = 1
+    (e,) = enclose(program(lambda v: getattr(fft, name)(v, n), x), [x], XLA)
+    for p in e.parts:
+        assert (p.lo[0] == 0).all()
+        assert (p.hi[0] == 0).all()
+        assert (p.pos_zero & p.neg_zero)[0].all()
+        assert (p.lo[1] < p.hi[1]).any()
+
+
+@pytest.mark.parametrize("n", [3, 4, 30, 97, 64])
+def test_the_first_of_a_real_transform_is_a_plain_sum(n):
+    """But for convolutions, which are admitted for 97."""
+    x = drawn(np.random.default_rng(n), DType.F32, (20, n))
+    (e,) = enclose(program(lambda v: fft.rfft(v), x), [x], XLA)
+    assert (e.imag.lo[:, 0] == 0).all() == (n != 97)
+    (e,) = enclose(program(lambda v: fft.rfft(v), np.rint(x)), [np.rint(x)], XLA)
+    assert (e.real.lo[:, 0] == e.real.hi[:, 0]).all() == (n != 97)
+
+
+def test_what_is_not_scaled_may_be_scaled_and_back():
+    """As JAX does for norm="forward" of an inverse: of six integers no sum is exact then, and what underflows is lost."""
+    x = np.array([[3, 1, 2, 5, 4, 7], [1, 0, 0, 0, 0, 0]], np.complex64)
+    x[1] *= np.float32(2.0**-126)
+    (e,) = enclose(program(lambda v: fft.ifft(v, 6, -1, "forward"), x), [x], XLA)
+    there = np.fft.ifft(x).astype(np.complex64)
+    assert e.contains(there * np.float32(6))[0].all()
+    assert e.contains(np.zeros_like(x))[1].all()
+    assert e.real.lo[0, 0] < 22 < e.real.hi[0, 0]
+
+
+@pytest.mark.parametrize("n", [4, 5, 8])
+def test_what_a_real_result_drops_widens_nothing(n):
+    x = drawn(np.random.default_rng(n), DType.C32, (3, n // 2 + 1))
+    ends = [0, n // 2] if n % 2 == 0 else [0]
+    plain = x.copy()
+    plain.imag[:, ends] = 0
+    x.imag[:, ends] = [[5] * len(ends), [1e6] * len(ends), [np.nan] * len(ends)]
+    p = program(lambda v: fft.irfft(v, n), x)
+    (e,), (due,) = enclose(p, [x], XLA), enclose(p, [plain], XLA)
+    assert (e.hi - e.lo)[:2] == pytest.approx((due.hi - due.lo)[:2], rel=0.5)
+    assert not e.decided[2].any()  # it may be multiplied by a zero
+
+
+def test_transforms_without_large_factors_reach_as_far_as_their_sums():
+    for n, decided in ((2, True), (4, True), (30, True), (97, False)):
+        x = np.zeros(n, np.complex64)
+        x[0] = 2e37
+        (e,) = enclose(program(fft.fft, x), [x], IEEE)
+        assert e.decided.all() == e.decided.any() == decided
+        (e,) = enclose(program(fft.fft, x), [np.full_like(x, 1e38)], IEEE)
+        assert not e.decided.any()
 
 
 def test_bounds_of_transforms():
