@@ -56,6 +56,32 @@ def where_known(dtype: DType, known: Array, result: Array) -> Interval:
     return exact(dtype, np.where(known, result, anything.lo), np.where(known, result, anything.hi))
 
 
+#: How many values operands may have together, for a result of each to be computed.
+FEW = 64
+
+
+def hull_of_few(made: Interval, f: Callable[..., Array], *operands: Interval) -> Interval:
+    """From the least to the greatest of what `f` gives for all the values that operands have where these are few; elsewhere as made."""
+    lows = [np.broadcast_to(x.lo, made.shape) for x in operands]
+    spans = [np.broadcast_to(x.hi, made.shape).astype(np.uint64) - x.lo.astype(np.uint64) for x in operands]
+    numbers = [np.minimum(span, np.uint64(FEW)) + np.uint64(1) for span in spans]
+    count = np.asarray(np.prod(numbers, 0))
+    few = (count > 1) & (count <= FEW)
+    if not few.any():
+        return made
+    lows, numbers, count = [v[few] for v in lows], [v[few] for v in numbers], count[few]
+    seen = []
+    for index in range(int(count.max())):
+        rest, values = np.uint64(index) % count, []
+        for low, number in zip(lows, numbers, strict=True):
+            values.append(low + (rest % number).astype(low.dtype))
+            rest = rest // number
+        seen.append(f(*values))
+    lo, hi = made.lo.copy(), made.hi.copy()
+    lo[few], hi[few] = np.minimum.reduce(seen), np.maximum.reduce(seen)
+    return exact(made.dtype, lo, hi)
+
+
 def big(x: Interval) -> tuple[Array, Array]:
     """The bounds as Python's integers."""
     return x.lo.astype(object), x.hi.astype(object)
@@ -171,20 +197,25 @@ def power(dtype: DType, x: Interval, y: Interval) -> Interval:
     StableHLO does not say the latter; the plugins, JAX, the interpreter and IREE agree, also where it is the reciprocal of 0.
     """
     shape = np.broadcast_shapes(x.shape, y.shape)
-    base, exponent = np.broadcast_to(_words(x), shape), np.broadcast_to(y.lo, shape)
-    one = np.uint64(1)
-    result = np.ones(shape, np.uint64)
-    left = np.maximum(exponent, 0).astype(np.uint64)
-    square = base
-    while (left > 0).any():
-        result = np.where(left & one, result * square, result)
-        square = square * square
-        left = left >> one
-    value = modulo(dtype, result)
-    if (exponent < 0).any():
-        whole = np.where(x.lo == -1, np.where(exponent & 1, -1, 1), x.lo == 1)
-        value = np.where(exponent < 0, whole, value)
-    return where_known(dtype, np.broadcast_to((x.lo == x.hi) & (y.lo == y.hi), shape), value)
+
+    def value(base: Array, exponent: Array) -> Array:
+        one = np.uint64(1)
+        result = np.ones(base.shape, np.uint64)
+        left = np.maximum(exponent, 0).astype(np.uint64)
+        square = base.astype(np.uint64)
+        while (left > 0).any():
+            result = np.where(left & one, result * square, result)
+            square = square * square
+            left = left >> one
+        made = modulo(dtype, result)
+        if (exponent < 0).any():
+            whole = np.where(base == -1, np.where(exponent & 1, -1, 1), base == 1)
+            made = np.where(exponent < 0, whole, made)
+        return made
+
+    known = np.broadcast_to((x.lo == x.hi) & (y.lo == y.hi), shape)
+    made = where_known(dtype, known, value(*(np.broadcast_to(v.lo, shape) for v in (x, y))))
+    return made if known.all() else hull_of_few(made, value, x, y)
 
 
 def is_known(op: Op, operands: Sequence[Enclosure], slots: Sequence[int]) -> bool:

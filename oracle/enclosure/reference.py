@@ -1,7 +1,7 @@
 """Rules of the ops of the reference alone (`tenferro_ref.ops.reference`) that are no functions.
 
-Operations on bits know single values only: of an interval, or of a NaN, whose bits no implementation promises, any value is
-possible.
+Operations on bits know single values, and few; of more, they know the leading bits that all have. Of a NaN, whose bits no implementation
+promises, any value is possible.
 """
 
 from __future__ import annotations
@@ -38,12 +38,56 @@ def _bits(op: ops.Bits, c: Context, *operands: Interval) -> Interval:
     made = integers.where_known(c.dtype, known, result(*(x.lo for x in operands)))
     if known.all():
         return made
-    if op.function in _MASKING and (operands[0].lo == operands[0].hi).all():
-        operands = operands[::-1]
-    x, *by = operands
+    made = _between(made, ~known, *_bounds(op.function, c.dtype, *operands))
+    x, *by = operands[::-1] if op.function in _MASKING and (operands[0].lo == operands[0].hi).all() else operands
     monotone = _monotone(op.function, c.dtype, *by) & ((x.lo < 0) == (x.hi < 0))
     ends = (result(end, *(y.lo for y in by)) for end in (x.lo, x.hi))
-    return _between(made, np.broadcast_to(monotone, shape), *ends)
+    return integers.hull_of_few(_between(made, np.broadcast_to(monotone, shape), *ends), result, *operands)
+
+
+def _bounds(function: str, dtype: DType, x: Interval, y: Interval | None = None) -> tuple[Array, Array]:
+    """Between what two the results of an operation on bits are, whatever is known of its operands."""
+    if y is None:
+        least, most = (dtype.limits[0], dtype.limits[1]) if function == "not" else (0, dtype.bits)
+    elif function in _MASKING:
+        return _masked(function, dtype, x, y)
+    elif function == "shift_left" and (y.lo == y.hi).all():  # a product, which may wrap
+        factors = [2**by if by < dtype.bits else 0 for by in (y.lo.ravel().astype(object) & 2**dtype.bits - 1)]
+        shift = np.reshape(np.array(factors, object), y.shape)
+        low, high = integers.big(x)
+        shifted = integers.wrapped(dtype, low * shift, high * shift)
+        return shifted.lo, shifted.hi
+    else:
+        least, most = dtype.limits
+    every = integers.everything(dtype, x.shape)
+    return np.full_like(every.lo, least), np.full_like(every.lo, most)
+
+
+def _masked(function: str, dtype: DType, x: Interval, y: Interval) -> tuple[Array, Array]:
+    """Bounds of a mask's result, of the leading bits that all values of each operand have."""
+    mask, sign = np.uint64(2**dtype.bits - 1), np.uint64(0 if dtype.is_unsigned else 2 ** (dtype.bits - 1))
+
+    def leading(v: Interval) -> tuple[Array, Array]:
+        """Bits that are set in all values, and bits that are in none: those before the first that the ends do not share."""
+        first, last = v.lo.astype(np.uint64) & mask, v.hi.astype(np.uint64) & mask
+        open_ = first ^ last
+        for step in (1, 2, 4, 8, 16, 32):
+            open_ = open_ | (open_ >> np.uint64(step))
+        return first & ~open_, ~first & ~open_ & mask
+
+    (a, not_a), (b, not_b) = leading(x), leading(y)
+    match function:
+        case "and":
+            ones, zeros = a & b, not_a | not_b
+        case "or":
+            ones, zeros = a | b, not_a & not_b
+        case _:
+            ones, zeros = (a & not_b) | (not_a & b), (a & b) | (not_a & not_b)
+    open_ = mask & ~(ones | zeros)
+    low, high = (integers.modulo(dtype, ones | (open_ & chosen)) for chosen in (sign, ~sign))
+    for v in (x, y) if function == "and" else ():  # what is not negative, a mask makes no larger
+        high = np.where(v.lo >= 0, np.minimum(high, v.hi), high)
+    return low, high
 
 
 def _monotone(function: str, dtype: DType, by: Interval | None = None) -> Array:
@@ -142,7 +186,8 @@ def _of_bits(c: Context, x: Interval) -> Interval:
         if known.all():
             return made
         lo, hi = np.where(known, made.lo, -np.inf), np.where(known, made.hi, np.inf)
-        return Interval(c.dtype, lo, hi, made.nan | ~known, made.pos_zero | ~known, made.neg_zero | ~known)
+        every = Interval(c.dtype, lo, hi, made.nan | ~known, made.pos_zero | ~known, made.neg_zero | ~known)
+        return _of_ordered_bits(c, x, every) if not x.dtype.is_float and c.dtype.bits == x.dtype.bits else every
     made = integers.where_known(c.dtype, known, integers.modulo(c.dtype, bits))
     if not x.dtype.is_float or known.all() or c.dtype.bits != x.dtype.bits:
         return made
@@ -153,6 +198,24 @@ def _of_bits(c: Context, x: Interval) -> Interval:
     ]
     one_sign = ((x.lo > 0) | (x.hi < 0)) & ~x.nan
     return _between(made, one_sign, *(integers.modulo(c.dtype, v) for v in ends))
+
+
+def _of_ordered_bits(c: Context, x: Interval, every: Interval) -> Interval:
+    """Floats of more than 8 bits, those of bits of one sign, which are ordered as the floats are: infinities last, and NaN after them."""
+    if c.dtype.bits < 16:
+        return every
+    bits = [v.astype(np.uint64) & np.uint64(2**c.dtype.bits - 1) for v in (x.lo, x.hi)]
+    with np.errstate(invalid="ignore"):  # of a signaling NaN
+        first, last = (v.astype(f"u{c.dtype.itemsize}").view(c.dtype.numpy).astype(np.float64) for v in bits)
+    negative, also = (v >> np.uint64(c.dtype.bits - 1) != 0 for v in bits)
+    nan = np.isnan(last)
+    last = np.where(nan & ~np.isnan(first), np.where(negative, -np.inf, np.inf), last)
+    made = c.build(
+        np.where(negative, last, first), np.where(negative, first, last), nan, ~negative, negative, inexact=False
+    )
+    ordered = (negative == also) & (x.lo < x.hi)
+    fields = ((getattr(made, k), getattr(every, k)) for k in ("lo", "hi", "nan", "pos_zero", "neg_zero"))
+    return Interval(c.dtype, *(np.where(ordered, own, other) for own, other in fields))
 
 
 @ENCLOSE.row(ops.Repeated)

@@ -7,7 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from oracle.enclosure import IEEE, enclose, integers
+from oracle.enclosure import IEEE, XLA, enclose, integers
+from oracle.enclosure.model import Model
 from oracle.enclosure.value import Interval
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
@@ -134,3 +135,94 @@ def test_bits_of_a_range_of_one_sign_are_between_those_of_its_ends(dtype: DType,
             assert (first.lo[i], first.hi[i]) == (seen.min(), seen.max())
         if not function.startswith("shift"):
             assert (first.lo[i], first.hi[i]) == (second.lo[i], second.hi[i])
+
+
+def ranges(dtype: DType, count: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of ranges that have up to `width` values more than one."""
+    rng, (least, most) = np.random.default_rng(width), dtype.limits
+    lo = rng.integers(least, most, count, endpoint=True)
+    hi = np.minimum(lo + rng.integers(0, width, count, endpoint=True), most)
+    return lo.astype(dtype.numpy), hi.astype(dtype.numpy)
+
+
+@pytest.mark.parametrize(
+    "op", [*map(ops.Bits, ops.Bits.functions), ops.Pow()], ids=lambda op: getattr(op, "function", op.name)
+)
+@pytest.mark.parametrize("dtype", [DType.I8, DType.U8], ids=str)
+@pytest.mark.parametrize("width", [7, 100])
+def test_all_results_of_two_ranges_are_inside_and_few_have_their_hull(width: int, dtype: DType, op: ops.Op) -> None:
+    """Of more than few, bits that all values share bound a mask, counts of bits are counts, and a shift that wraps nowhere is a product."""
+    count, arity = 30, ops.Bits.functions[op.function] if isinstance(op, ops.Bits) else 2
+    ends = [ranges(dtype, count, width), ranges(dtype, count, 7)][:arity]
+    ends[0][1][::5] = ends[0][0][::5]
+    b = GraphBuilder(policy=STABLEHLO)
+    program = b.build(b.apply(op, *(b.input(dtype, (count,)) for _ in ends)))
+    (made,) = enclose(program, [integers.exact(dtype, lo, hi) for lo, hi in ends], IEEE)
+    for i in range(count):
+        every = [np.arange(int(lo[i]), int(hi[i]) + 1).astype(dtype.numpy) for lo, hi in ends]
+        values = [v.ravel() for v in np.meshgrid(*every)]
+        (seen,) = run_kernel(op, STABLEHLO, *values)
+        assert made.lo[i] <= seen.min() <= seen.max() <= made.hi[i]
+        if len(values[0]) <= integers.FEW:
+            assert (made.lo[i], made.hi[i]) == (seen.min(), seen.max())
+
+
+def test_bits_of_many_integers_are_bounded_by_what_these_share():
+    def of(function: str, x: tuple[int, int], *ys: tuple[int, int]) -> tuple[int, int]:
+        b = GraphBuilder(policy=STABLEHLO)
+        operands = [integers.exact(DType.I32, np.array([lo]), np.array([hi])) for lo, hi in (x, *ys)]
+        (made,) = enclose(
+            b.build(b.apply(ops.Bits(function), *(b.input(DType.I32, (1,)) for _ in operands))), operands, IEEE
+        )
+        return int(made.lo[0]), int(made.hi[0])
+
+    wide = DType.I32.limits
+    assert of("and", wide, (255, 255)) == of("and", (255, 255), wide) == (0, 255)
+    assert of("and", (0, 1000), (0, 700)) == (0, 700)
+    assert of("or", (0, 2**23 - 1), (0x3F800000, 0x3F800000)) == (0x3F800000, 0x3FFFFFFF)
+    assert of("xor", (1024, 1535), (2048, 2048)) == (3072, 3583)
+    assert of("popcnt", wide) == of("count_leading_zeros", wide) == (0, 32)
+    assert of("shift_left", (1000, 2000), (4, 4)) == (16000, 32000)
+    assert of("shift_left", (1000, 2000), (40, 40)) == of("shift_left", wide, (-1, -1)) == (0, 0)
+    assert of("shift_left", (1000, 2000), (25, 25)) == of("shift_left", (0, 1000), wide) == wide
+
+
+@pytest.mark.parametrize("model", [IEEE, XLA], ids=lambda m: m.name)
+@pytest.mark.parametrize("dtype", [DType.F16, DType.BF16], ids=str)
+def test_floats_of_bits_of_one_sign_are_between_those_of_the_ends(dtype: DType, model: Model) -> None:
+    infinity = int(np.array(np.inf, dtype.numpy).view(np.uint16))
+    special = [0, 1, 9, infinity // 2, infinity // 2 + 300, infinity - 1, infinity, infinity + 1, 2**15 - 1]
+    ends = [(a, b) for a in special for b in special if a < b]
+    ends = [*ends, *((a + 2**15, b + 2**15) for a, b in ends), (5, 2**15 + 5), (infinity, 2**16 - 1)]
+    lo, hi = np.array(ends, np.uint16).T
+    b = GraphBuilder(policy=STABLEHLO)
+    program = b.build(b.apply(ops.Bitcast(dtype), b.input(DType.U16, lo.shape)))
+    (made,) = enclose(program, [integers.exact(DType.U16, lo, hi)], model)
+    for i, (first, last) in enumerate(ends):
+        values = np.arange(first, last + 1).astype(np.uint16).view(dtype.numpy)
+        alike = np.full(len(values), i)
+        assert made.map(lambda a, alike=alike: a[alike]).contains(values).all()
+        if (first < 2**15) == (last < 2**15):
+            nan = (np.arange(first, last + 1) & 2**15 - 1) > infinity
+            numbers = values[~nan].astype(float)
+            assert made.nan[i] == nan.any()
+            assert made.empty[i] == (not len(numbers))
+            if len(numbers) and (first & 2**15 - 1) > 9:  # no subnormals, which may be flushed
+                assert (made.lo[i], made.hi[i]) == (numbers.min(), numbers.max())
+
+
+def test_an_absolute_value_by_bits_and_a_number_of_bits_are_decided():
+    """`bits & 0x7FFFFFFF` of what is computed, and `bits >> 9 | 0x3F800000`, which is how random numbers between 1 and 2 are made."""
+    b = GraphBuilder(policy=STABLEHLO)
+    x, mask, by, one = b.input(DType.F32, (2,)), *(b.input(DType.I32, (2,)) for _ in range(3))
+    bits = b.apply(ops.Bitcast(DType.I32), b.apply(ops.Negate(), b.apply(ops.Exp(), x)))
+    shifted = b.apply(ops.Bits("shift_right_logical"), bits, by)
+    results = [b.apply(ops.Bits("and"), bits, mask), b.apply(ops.Bits("or"), shifted, one)]
+    program = b.build(*(b.apply(ops.Bitcast(DType.F32), v) for v in results))
+    x = np.log(np.array([3, 8], np.float32))
+    made = enclose(program, [x, *(np.full(2, v, np.int32) for v in (0x7FFFFFFF, 9, 0x3F800000))], XLA)
+    assert all(e.decided.all() for e in made)
+    assert made[0].hi == pytest.approx([3, 8], rel=1e-6)
+    assert made[0].lo == pytest.approx([3, 8], rel=1e-6)
+    assert (made[1].lo >= 1).all()
+    assert (made[1].hi < 2).all()
