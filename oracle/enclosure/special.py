@@ -7,7 +7,7 @@ import numpy as np
 
 from oracle.enclosure import limits, ranges
 from oracle.enclosure.arithmetic import choose
-from oracle.enclosure.bounds import may_be_negative, may_be_positive, may_be_zero
+from oracle.enclosure.bounds import is_zero, may_be_negative, may_be_positive, may_be_zero
 from oracle.enclosure.formats import FORMATS, Array
 from oracle.enclosure.freedoms import flush
 from oracle.enclosure.functions import budgeted
@@ -21,6 +21,8 @@ from tenferro_ref.dtype import DType
 _RANGE: dict[str, tuple[float, float]] = {
     "erf": (-1.0, 1.0), "erfc": (0.0, 2.0), "cosh": (1.0, np.inf), "acosh": (0.0, np.inf),
 }  # fmt: skip
+#: Of zero they are exactly 1.
+_ONE_AT_ZERO = ("cosh", "erfc")
 
 
 def budget(c: Context, function: str) -> float:
@@ -56,7 +58,7 @@ def _bounded(
         lo = np.where(~none & (low < kept.min_normal), 0, lo)
     lowest, highest = _RANGE.get(function, (-np.inf, np.inf))  # which nothing that is lost on the way leaves
     lo, hi = np.where(none, lo, np.fmax(lo, lowest)), np.where(none, hi, np.fmin(hi, highest))
-    limit = np.isinf(low) & (low == high)
+    limit = (low == high) & (np.isinf(low) | (is_zero(x) if function in _ONE_AT_ZERO else False))
     lo, hi = np.where(limit, low, lo).astype(float), np.where(limit, high, hi).astype(float)
     odd = function not in ("acos", "erfc", "cosh", "acosh", "lgamma", "digamma")
     pos = (high > 0) | (x.pos_zero if odd else low <= 0)

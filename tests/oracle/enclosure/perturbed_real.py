@@ -326,7 +326,8 @@ class PerturbedReal:
         exact = np.asarray(FUNCTIONS[kind](x.astype(WIDE[dtype])))  # type: ignore[operator]
         least, greatest = RANGES.get(kind, (-np.inf, np.inf))  # type: ignore[call-overload]
         moved = self.moved(exact, self.model.budget(kind.__name__, dtype), x.dtype.type, least, greatest)
-        return np.where(np.isinf(x), exact, moved).astype(x.dtype)
+        saturated = (kind is ops.Tanh) & (np.abs(x) > np.log(128 / (np.finfo(x.dtype).eps / 2)) / 2)
+        return np.where(np.isinf(x) | (x == 0) | saturated, exact, moved).astype(x.dtype)
 
     def power(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         dtype = DType.of(x)

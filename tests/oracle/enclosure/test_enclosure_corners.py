@@ -1,5 +1,7 @@
 """All pairs of hostile values: under IEEE arithmetic the enclosure of a correctly rounded op is exactly NumPy's result."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from enclosure_programs import hostile
@@ -88,6 +90,36 @@ def test_functions_of_hostile_values(op, f, dtype, model):
     assert (e.empty == np.isnan(expected))[np.abs(x) >= np.finfo(dtype.numpy.name).smallest_normal].all()
     if model is IEEE:
         assert e.decided.all()
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, DType.F16, DType.BF16], ids=str)
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    ("op", "at", "value"),
+    [
+        (ops.Exp(), 0, 1),
+        (ops.Cos(), 0, 1),
+        (ops.Special("cosh"), 0, 1),
+        (ops.Special("erfc"), 0, 1),
+        (ops.Tanh(), 20.8, 1),
+        (ops.Tanh(), 1e3, 1),
+    ],
+    ids=str,
+)
+def test_what_no_formula_rounds_is_one_value(op, at, value, dtype, model):
+    x = np.array([at, -at], float).astype(dtype.numpy)
+    b = GraphBuilder(policy=STABLEHLO)
+    one = b.apply(op, b.input(dtype, x.shape))
+    (e,) = enclose(b.build(b.apply(ops.Convert(DType.I32), b.apply(ops.Abs(), one))), [x], replace(model, excess=False))
+    assert (e.lo == value).all()
+    assert (e.hi == value).all()
+
+
+@pytest.mark.parametrize(("dtype", "near"), [(DType.F32, 9.9), (DType.F64, 19.9)], ids=str)
+def test_a_tangent_that_a_formula_may_cut_off_is_an_interval(dtype, near):
+    """NumPy and XLA:CPU have the number below 1 there."""
+    e = enclosure_of(ops.Tanh(), [np.array([near, -near], dtype.numpy)], MODELS["xla"])
+    assert (e.lo < e.hi).all()
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
