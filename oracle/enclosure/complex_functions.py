@@ -18,10 +18,10 @@ from oracle.enclosure.bounds import is_zero, may_be_zero
 from oracle.enclosure.formats import Array, Format
 from oracle.enclosure.freedoms import cuts
 from oracle.enclosure.freedoms.limits import may_be_lost
-from oracle.enclosure.functions import budgeted
+from oracle.enclosure.functions import budgeted, is_value
 from oracle.enclosure.limits import infinite_or_nan, listed
 from oracle.enclosure.rectangles import nothing, promoted, reach, size_class
-from oracle.enclosure.rule import COMPLEX, Context
+from oracle.enclosure.rule import COMPLEX, ENCLOSE, Context
 from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part, rectangle
 from tenferro_ref import ops
 from tenferro_ref.ops import Op
@@ -70,12 +70,38 @@ def _sign(op: Op, c: Context, x: Enclosure) -> Enclosure:
         return replace(p, lo=lo, hi=hi, nan=p.nan & ~zero, pos_zero=p.pos_zero | large, neg_zero=p.neg_zero | large)
 
     made = limits.of_products(c, x, made, _quotient_by_modulus, quotient=True)
-    return each_part(beside_zero, nothing(made, _undefined(x)))
+    made = each_part(beside_zero, nothing(made, _undefined(x)))
+    return _on_axes(op, c, x, made, (x.parts[0].lo > 0) | (x.parts[0].hi < 0))
 
 
 def _quotient_by_modulus(x: Array, y: Array) -> Pairs:
     inverse = 1 / np.hypot(x, y)
     return (x, inverse), (y, inverse)
+
+
+#: Functions that have imaginary numbers of them, or real ones, by the part that is zero then.
+_ON_IMAGINARY_AXIS: dict[type[Op], int] = {ops.Sin: 0, ops.Cos: 1, ops.Tanh: 0}
+
+
+def _on_axes(op: Op, c: Context, x: Enclosure, made: Rectangle, domain: Array | bool = True) -> Rectangle:
+    """Of a real number the imaginary part is a zero, as every formula has a factor there that is one: sin y, sinh y, or the angle.
+
+    The real part is that of the real function at 0 and 1, where that has one value. `domain`: where the function of a real number is real.
+    """
+    re, im = x.parts
+    finite = [np.isfinite(p.lo) & np.isfinite(p.hi) & ~p.nan for p in (re, im)]
+    real, imaginary = is_zero(im) & finite[0] & finite[1] & domain, is_zero(re) & finite[0] & finite[1]
+    zero = [np.zeros(x.shape, bool), real]
+    if type(op) in _ON_IMAGINARY_AXIS:
+        k = _ON_IMAGINARY_AXIS[type(op)]
+        zero[k] = zero[k] | imaginary
+    if not np.count_nonzero(zero):
+        return made
+    # what overflows beside such a factor may be NaN
+    parts = [listed(p, z & ~p.empty, np.zeros(p.shape), p.nan) for p, z in zip(made.parts, zero, strict=True)]
+    of_real = ENCLOSE[type(op)](op, c.real, re.plain())
+    known = real & (is_zero(re) | is_value(re, 1.0)) & (of_real.lo == of_real.hi)
+    return rectangle(listed(parts[0], known, np.where(known, of_real.lo, 0.0), False), parts[1])
 
 
 def _entire(
@@ -98,7 +124,8 @@ def _entire(
         z = ball(real, _within(x, axis))
         made = nothing(enclosed(c, c.budget(op.name), Ball(f(z.mid), _none(z, grown(z)), z.ok)), _undefined(x))
         made = overflown(real, made, z, *far(z.mid), c.budget(op.name))
-        return limits.of_products(c, x, made, factors, shift=-1.0 if name is ops.Expm1 else 0.0)
+        made = limits.of_products(c, x, made, factors, shift=-1.0 if name is ops.Expm1 else 0.0)
+        return _on_axes(op, c, x, made)
 
 
 #: Beyond all arguments whose exponential is a number of a wide type.
@@ -198,7 +225,7 @@ def _tanh(op: Op, c: Context, x: Enclosure) -> Enclosure:
     made = nothing(made, _undefined(x) & x.parts[0].empty)
     re, im = x.parts
     far = np.isfinite(re.lo) & (np.maximum(-re.lo, re.hi) > 8)
-    return limits.of_products(c, rectangle(replace(re, nan=re.nan | far), im), made, _tanh_factors)
+    return _on_axes(op, c, x, limits.of_products(c, rectangle(replace(re, nan=re.nan | far), im), made, _tanh_factors))
 
 
 def _tanh_factors(x: Array, y: Array) -> Pairs:
@@ -263,7 +290,8 @@ def _by_sides(op: Op, c: Context, x: Enclosure, f: Callable[[Ball], Ball]) -> Re
 @COMPLEX.row(ops.Log)
 def _log(op: Op, c: Context, x: Enclosure) -> Enclosure:
     made = _by_sides(op, c, x, partial(_logarithm_of_rounded, c.real))
-    return limits.of_logarithm(c, x, made, cuts.side_is_known(c, x.parts[1]))
+    made = limits.of_logarithm(c, x, made, cuts.side_is_known(c, x.parts[1]))
+    return _on_axes(op, c, x, made, x.parts[0].lo > 0)
 
 
 def _logarithm_of_rounded(c: Context, z: Ball) -> Ball:
@@ -276,13 +304,15 @@ def _logarithm_of_rounded(c: Context, z: Ball) -> Ball:
 def _sqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
     made = _by_sides(op, c, x, _root)
     known_side = cuts.side_is_known(c, x.parts[1])
-    return limits.of_products(c, x, made, partial(_root_factors, 1), known_side=known_side)
+    made = limits.of_products(c, x, made, partial(_root_factors, 1), known_side=known_side)
+    return _on_axes(op, c, x, made, x.parts[0].lo >= 0)
 
 
 @COMPLEX.row(ops.Rsqrt)
 def _rsqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
     made = _by_sides(op, c, x, _inverse_root)
-    return limits.of_products(c, x, made, partial(_root_factors, -1), quotient=True)
+    made = limits.of_products(c, x, made, partial(_root_factors, -1), quotient=True)
+    return _on_axes(op, c, x, made, x.parts[0].lo > 0)
 
 
 def _root_factors(sign: int, x: Array, y: Array) -> Pairs:
@@ -306,7 +336,8 @@ def _log1p(op: Op, c: Context, x: Enclosure) -> Enclosure:
         near = (np.abs(re) < 0.5) & (np.abs(im) < 0.5)
         accurate = np.log1p(np.where(near, re * (2 + re) + im * im, 0)) / 2
         balls.append(replace(log, mid=complex_of(np.where(near, accurate, log.mid.real), log.mid.imag)))
-    return limits.of_logarithm(c, x, nothing(enclosed(c, c.budget("Log1p"), *balls), _undefined(x)), False, 1.0)
+    made = nothing(enclosed(c, c.budget("Log1p"), *balls), _undefined(x))
+    return _on_axes(op, c, x, limits.of_logarithm(c, x, made, False, 1.0), x.parts[0].lo > -1)
 
 
 def _safe(f: Format, b: Ball) -> Array:

@@ -136,6 +136,14 @@ class Perturbed(PerturbedReal):
         moved = np.where(np.isfinite(x[0]), exact + reach.astype(np.longdouble) * turn, exact)
         re, im = (np.where(np.isfinite(moved), m, e).astype(info.dtype) for m, e in
                   ((moved.real, exact.real), (moved.imag, exact.imag)))  # fmt: skip
+        if kind is not ops.Pow:  # each part has a factor that is a zero there
+            positive = {ops.Sqrt: z.real >= 0, ops.Log1p: z.real > -1, ops.Log: z.real > 0, ops.Rsqrt: z.real > 0}
+            real = (z.imag == 0) & np.isfinite(z.real) & positive.get(kind, True)
+            imaginary = (z.real == 0) & np.isfinite(z.imag)
+            im = np.where(real | (imaginary & (kind is ops.Cos)), np.copysign(0, exact.imag), im).astype(re.dtype)
+            re = np.where(imaginary & (kind in (ops.Sin, ops.Tanh)), np.copysign(0, exact.real), re).astype(im.dtype)
+            one = (z.real == 1) & (kind in (ops.Log, ops.Sqrt, ops.Sign))
+            re = np.where(real & ((z.real == 0) | one), exact.real, re).astype(im.dtype)
         if kind is ops.Sign:
             re, im = np.where(z == 0, 0, re).astype(re.dtype), np.where(z == 0, 0, im).astype(re.dtype)
         return self.joined(self.flush(re, True), self.flush(im, True))

@@ -178,6 +178,71 @@ def test_limits_that_all_formulas_share(op, z, expected):
             assert is_point(e, C64([expected]))
 
 
+AXIS = [0.0, -0.0, 1e-30, 0.5, 1.0, 4.0, 30.0, -1e-30, -0.5, -1.0, -4.0, -30.0]
+
+
+@pytest.mark.parametrize("dtype", [DType.C32, DType.C64], ids=str)
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    ("op", "above", "turned"),
+    [
+        (ops.Exp(), -INF, None),
+        (ops.Expm1(), -INF, None),
+        (ops.Sin(), -INF, 0),
+        (ops.Cos(), -INF, 1),
+        (ops.Tanh(), -INF, 0),
+        (ops.Sqrt(), -1e-40, None),
+        (ops.Rsqrt(), 1e-40, None),
+        (ops.Log(), 1e-40, None),
+        (ops.Log1p(), -1, None),
+        (ops.Sign(), -INF, None),
+    ],
+    ids=str,
+)
+def test_a_function_of_a_real_number_has_no_imaginary_part(op, above, turned, dtype, model):
+    """Nor has one of an imaginary number the part with a factor sin 0 or sinh 0. Either zero is admitted."""
+    z = np.array([complex(x, y) for x in AXIS if x > above for y in (0.0, -0.0)], dtype.numpy)
+    parts = [one(op, z, model=model).parts[1]]
+    if turned is not None:
+        parts.append(
+            one(op, np.array([complex(y, x) for x in AXIS for y in (0.0, -0.0)], dtype.numpy), model=model).parts[
+                turned
+            ]
+        )
+    for part in parts:
+        assert (part.lo == 0).all()
+        assert (part.hi == 0).all()
+        assert (part.pos_zero & part.neg_zero).all()
+        assert not part.nan.any()
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
+def test_the_real_part_is_that_of_the_real_function_at_0_and_1(model):
+    for op, at, value in (
+        (ops.Exp(), 0, 1),
+        (ops.Cos(), 0, 1),
+        (ops.Sin(), 0, 0),
+        (ops.Tanh(), 0, 0),
+        (ops.Expm1(), 0, 0),
+        (ops.Log1p(), 0, 0),
+        (ops.Sqrt(), 0, 0),
+        (ops.Log(), 1, 0),
+        (ops.Sign(), 1, 1),
+    ):
+        assert is_point(one(op, np.complex64(at), model=model), complex(value)), op
+
+
+def test_what_overflows_beside_a_zero_may_be_nan_by_parts():
+    assert one(ops.Exp(), C64(1000), model=XLA).parts[1].nan
+    assert not one(ops.Exp(), C64(1000), model=IEEE).parts[1].nan
+
+
+def test_the_axis_of_one_element_says_nothing_of_another():
+    made = one(ops.Exp(), C64([2, 2 + 1e-9j, complex(2, NAN)])).parts[1]
+    assert (made.lo == made.hi).tolist() == [True, False, False]
+    assert made.empty.tolist() == [False, False, True]
+
+
 def test_a_part_that_may_not_overflow_is_open():
     """exp(709.9) overflows, and times cos(pi / 2) does not: some formulas multiply, others scale."""
     e = one(ops.Exp(), C64([complex(709.9, np.pi / 2)]))
