@@ -66,7 +66,8 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
         What the executor raises, or an op of the program that no enclosure knows.
     """
     watched, own = _watched(case), len(case.program.output_slots)
-    case, wanted = Case(watched.program, watched.inputs), watched.program.output_slots
+    given, wanted = watched.source is not None, watched.program.output_slots
+    case = Case(watched.program, watched.inputs)
     program, ops = case.program, decomposing(case.program)
     made = {slot for ins in ops for slot in ins.output_slots}
     outputs = executor.run(watched).outputs
@@ -90,7 +91,7 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
         op = ins.op
         assert isinstance(op, Extension)
         operands, results = ([values[s] for s in slots] for slots in (ins.input_slots, ins.output_slots))
-        checked = partial(checks.compare, op, operands, flushes=MODELS[executor.model].flush)
+        checked = partial(checks.compare, op, operands, flushes=MODELS[executor.model].flush, given=given)
         stages.append(_placed(checked(results), [places[slot] for slot in ins.output_slots if slot in places]))
         if stages[-1].elements and not stages[-1].decided:
             unasked.update(ins.output_slots)

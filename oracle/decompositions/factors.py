@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from oracle.checks import UNCHECKED, Check
+from oracle.checks import PROMISED, UNCHECKED, Check
 from oracle.decompositions.measures import (
     Matrices,
     Matrix,
@@ -22,8 +22,11 @@ from oracle.decompositions.measures import (
     within,
     zero,
 )
-from oracle.decompositions.rows import judge
-from oracle.decompositions.spectra import true_eigenvalues
+from oracle.decompositions.rows import judge, lower, phased
+from oracle.decompositions.solvers import eliminated
+from oracle.decompositions.spectra import true_eigenvalues, true_singular
+from tenferro_ref.extensions import linalg
+from tenferro_ref.tensor import Array
 
 
 def smallest(s: Scale, a: Matrix) -> tuple[float, float]:
@@ -62,10 +65,21 @@ def _turned(a: Matrix) -> float:
 
 
 def cholesky_finite(s: Scale, operands: Matrices) -> bool:
-    return smallest(s, operands[0])[0] > 0
+    """No element of the factor is above the root of the largest of A, and the pivots are at least those of `smallest`."""
+    (a,) = operands
+    least = smallest(s, a)[0]
+    return least > 0 and s.divides(np.sqrt(least * np.diag(a).real))
 
 
-@judge("Cholesky", finite=cholesky_finite)
+def _lower_factors(outputs: Sequence[Array]) -> Sequence[Array]:
+    """StableHLO leaves open what is in the other triangle."""
+    return [np.moveaxis(np.tril(np.moveaxis(x, (0, 1), (-2, -1))), (-2, -1), (0, 1)) for x in outputs]
+
+
+PROMISED[linalg.FAMILY, "Cholesky"] = _lower_factors
+
+
+@judge("Cholesky", finite=cholesky_finite, read=lower)
 def cholesky(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """Theorem 10.3: |L L^H - A| <= gamma |L| |L^H|; nothing of a matrix that need not have a factor.
 
@@ -88,7 +102,23 @@ def cholesky(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]
     yield within("residual", s.residual((low, h(low)), symmetrised(a)), bound + np.maximum(kept, kept.T))
 
 
-@judge("Lu")
+def lu_finite(s: Scale, operands: Matrices) -> bool:
+    """Whether no pivot is so small that its reciprocal overflows.
+
+    The largest element of a column of what is left of the matrix is a pivot, or not above it. Its norm is at least the least singular value of
+    that, which is not below the one of A's first columns; less the backward error of the elimination, with LAPACK's factors.
+    """
+    (a,) = operands
+    if s.moderate(a):
+        return True
+    columns = a[:, : len(a)]
+    (*_, least), off = true_singular(s, columns)
+    _, low, up = eliminated(columns)
+    off += norm(6 * s.eliminated(len(up)) * low @ up + s.lost * len(a) * (1 + up.sum(0)))
+    return s.divides(max(least - off, 0.0) / np.sqrt(len(a)))
+
+
+@judge("Lu", finite=lu_finite)
 def _lu(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """Theorem 9.3: |L U - P A| <= gamma |L| |U|, with multipliers of modulus at most 1."""
     (a,), (p, low, up, parity) = operands, results
@@ -121,7 +151,7 @@ def _triangles(s: Scale, rows: Matrix, low: Matrix, up: Matrix, replaced: float 
     yield within("residual", s.residual((low, up), rows), bound)
 
 
-@judge("LuFactor")
+@judge("LuFactor", finite=lu_finite)
 def lu_factor(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """As Lu; pivots are the rows, from 1, that each row was exchanged with."""
     (a,), (packed, pivots, *parity) = operands, results  # LAPACK's routine has none
@@ -137,7 +167,7 @@ def lu_factor(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check
         yield from (_sign(sign, np.eye(len(a))[order]) for sign in parity)
 
 
-@judge("FullPivLu")
+@judge("FullPivLu", finite=lu_finite)
 def _full_piv_lu(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """P A Q^T = L U; a pivot that is nothing but rounding error is replaced by one of its size."""
     (a,), (p, low, up, q, parity) = operands, results
@@ -152,7 +182,7 @@ def _full_piv_lu(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Ch
     yield from _triangles(s, p @ a @ q.T, low, up, 4 * s.unit * float(np.abs(a).max(initial=0.0)) + s.tiny / s.unit)
 
 
-@judge("Qr")
+@judge("Qr", finite=phased)
 def qr(
     s: Scale, operands: Matrices, results: Matrices, *, gauge: str = "Raw", rounded: float | Matrix = 0.0
 ) -> Iterator[Check]:

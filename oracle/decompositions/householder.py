@@ -14,7 +14,7 @@ import numpy as np
 from oracle.checks import UNCHECKED, Check
 from oracle.decompositions.factors import qr
 from oracle.decompositions.measures import Matrices, Matrix, Scale, columns, norm, within, zero
-from oracle.decompositions.rows import judge
+from oracle.decompositions.rows import judge, phased, scaled
 
 
 def is_permutation(order: Matrix) -> bool:
@@ -31,7 +31,7 @@ def pivoted(s: Scale, a: Matrix, order: Matrix, diagonal: Matrix) -> Iterator[Ch
     yield Check("falling diagonal", float(np.maximum(np.diff(diagonal) - slack[:-1], 0).max(initial=0.0)), 0.0)
 
 
-@judge("RankRevealingQr")
+@judge("RankRevealingQr", finite=phased)
 def _rank_revealing(
     s: Scale, operands: Matrices, results: Matrices, *, gauge: str, rtol: float, atol: float
 ) -> Iterator[Check]:
@@ -80,7 +80,11 @@ def _appended(s: Scale, operands: Matrices) -> bool:
     return len(operands) < 3 or unitary(s, operands)
 
 
-@judge("HouseholderQrFactor", "HouseholderQrFromFactors", "HouseholderQrAppend", finite=_appended)
+def _appended_finite(s: Scale, operands: Matrices) -> bool:
+    return scaled(s, operands) and _appended(s, operands)
+
+
+@judge("HouseholderQrFactor", "HouseholderQrFromFactors", "HouseholderQrAppend", finite=_appended_finite)
 def _householder(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """States are compared through Q R = A (SEMANTICS C.2); that of a product also with the roundings of the product.
 
@@ -109,7 +113,7 @@ def _gauged(s: Scale, packed: Matrix, gauge: str) -> tuple[Matrix, float]:
     return (np.ones_like(phase), 0.0) if gauge == "Raw" else (phase, 16 * s.unit)
 
 
-@judge("HouseholderQrR")
+@judge("HouseholderQrR", finite=phased)
 def _r_of_state(s: Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Iterator[Check]:
     """What is in the state, as it is."""
     (packed, tau), (r,) = operands, results
@@ -119,7 +123,11 @@ def _r_of_state(s: Scale, operands: Matrices, results: Matrices, *, gauge: str) 
     yield within("rows", (r - due, 4 * s.wide_unit * np.abs(due)), off * np.abs(due) + s.tiny)
 
 
-@judge("HouseholderQrThinQ", "HouseholderQrQColumns", finite=unitary)
+def _q_finite(s: Scale, operands: Matrices, *, gauge: str, **config: Any) -> bool:
+    return unitary(s, operands) and (gauge == "Raw" or s.moderate(np.diag(operands[0])))
+
+
+@judge("HouseholderQrThinQ", "HouseholderQrQColumns", finite=_q_finite)
 def _q_of_state(
     s: Scale, operands: Matrices, results: Matrices, *, gauge: str, start: int = 0, end: int | None = None
 ) -> Iterator[Check]:

@@ -55,6 +55,14 @@ class Scale:
         """Whether no sum whose terms have these moduli together overflows, of complex products neither; NaN is too large."""
         return all(bool((x < self.max / 4).all()) for x in sizes)
 
+    def divides(self, x: Matrix) -> bool:
+        """Whether no quotient of a few elements by one of these overflows, nor one by its square: complex numbers have that."""
+        return bool((np.abs(x) > self.tiny**0.25).all())
+
+    def moderate(self, x: Matrix) -> bool:
+        """Whether that is so of all elements but zeros."""
+        return self.divides(x[x != 0])
+
     def residual(self, factors: Sequence[Matrix], minus: Matrix) -> tuple[Matrix, Matrix]:
         """The product of `factors` less `minus`, and how far the evaluation of that may be off."""
         product, size, roundings = factors[0], np.abs(factors[0]), 4.0

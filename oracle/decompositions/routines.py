@@ -24,13 +24,13 @@ from oracle.decompositions.measures import (
     within_norm,
     zero,
 )
-from oracle.decompositions.rows import Finite, Judge, always, batch
+from oracle.decompositions.rows import Demands, Finite, Judge, Part, batch, scaled, whole
 from tenferro_ref import ops
 from tenferro_ref.extensions import lapack
 from tenferro_ref.tensor import Array
 
 
-def _routine(name: str, finite: Finite = always) -> Callable[[Judge], Judge]:
+def _routine(name: str, finite: Finite = scaled, read: Part = whole, made: Part = whole) -> Callable[[Judge], Judge]:
     """Decorator: `judge(scale, operands, results, **flags)` checks one matrix of a routine's batch; None for a result that
     has no meaning.
     """
@@ -45,12 +45,19 @@ def _routine(name: str, finite: Finite = always) -> Callable[[Judge], Judge]:
                 yield from judge(s, operands, [known.get(i) for i in range(len(outputs))], **flags)
 
             places = np.ndindex(inputs[lapack.ROUTINES[op.op].matrix].shape[:-2])
-            return batch(judged, places, inputs, [outputs[i] for i in kept], lapack.config_of(op), flushes, finite)
+            demands = Demands(finite, read, made)
+            return batch(judged, places, inputs, [outputs[i] for i in kept], lapack.config_of(op), flushes, demands)
 
         CHECK_EXTENSION.row((lapack.FAMILY, name))(every)
         return judge
 
     return add
+
+
+def _half(matrices: Matrices, *, uplo: str, **flags: str) -> Matrices:
+    """Of the first matrix the triangle that is read, and written: the other one stays."""
+    a, *others = matrices
+    return [np.tril(a) if uplo == "L" else np.triu(a), *others]
 
 
 def _info(info: Matrix, expected: int = 0) -> Check:
@@ -61,7 +68,7 @@ def _potrf_finite(s: Scale, operands: Matrices, *, uplo: str) -> bool:
     return factors.cholesky_finite(s, [h(operands[0]) if uplo == "U" else operands[0]])
 
 
-@_routine("potrf", _potrf_finite)
+@_routine("potrf", _potrf_finite, _half, _half)
 def _potrf(s: Scale, operands: Matrices, results: Matrices, *, uplo: str) -> Iterator[Check]:
     """As Cholesky; of a matrix that has no factor `info` says so."""
     (a,), (factor, info) = operands, results
@@ -93,14 +100,18 @@ def _trsm_finite(s: Scale, operands: Matrices, **letters: str) -> bool:
     return solvers.triangular_finite(s, operands, **_triangular(**letters))
 
 
-@_routine("trsm", _trsm_finite)
+def _trsm_read(operands: Matrices, **letters: str) -> Matrices:
+    return solvers.triangle(operands, **_triangular(**letters))
+
+
+@_routine("trsm", _trsm_finite, _trsm_read)
 def _trsm(s: Scale, operands: Matrices, results: Matrices, **letters: str) -> Iterator[Check]:
     a, b = operands
     a = a.conj() if letters["trans_x"] == "C" else a
     yield from solvers.triangular_solve(s, [a, b], results, **_triangular(**letters))
 
 
-@_routine("getrf")
+@_routine("getrf", factors.lu_finite)
 def _getrf(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     packed, pivots, info = results
     yield _info(info, lapack.first_zero(packed))
@@ -152,7 +163,7 @@ def _gehrd(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     yield from _similar(s, operands[0], packed, tau, np.triu(packed, -1))
 
 
-@_routine("sytrd")
+@_routine("sytrd", read=_half, made=_half)
 def _sytrd(s: Scale, operands: Matrices, results: Matrices, *, uplo: str) -> Iterator[Check]:
     """As gehrd, of a Hermitian matrix. The upper triangle is the lower one with rows and columns in reverse."""
     (a,), (packed, diagonal, beside, tau, info) = operands, results
@@ -237,7 +248,7 @@ def _gesdd(s: Scale, operands: Matrices, results: Matrices, *, mode: str) -> Ite
         yield orthogonal(s, "all right vectors", h(vt), s.demanded(a.size))
 
 
-@_routine("syevd")
+@_routine("syevd", read=_half)
 def _syevd(s: Scale, operands: Matrices, results: Matrices, *, mode: str, uplo: str) -> Iterator[Check]:
     (a,), (vectors, values, info) = operands, results
     a = a if uplo == "L" else h(a)

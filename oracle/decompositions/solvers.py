@@ -29,26 +29,30 @@ def _substituted(s: Scale, t: Matrix, b: Matrix) -> tuple[Matrix, Matrix]:
     return x, sums
 
 
-def _triangle(
-    operands: Matrices, *, left_side: bool, lower: bool, transpose_a: bool, unit_diagonal: bool
-) -> tuple[Matrix, Matrix]:
-    """The matrix and the right-hand side of a system with the matrix on the left."""
+def triangle(operands: Matrices, *, lower: bool, unit_diagonal: bool, **flags: bool) -> Matrices:
+    """What is read: a triangle of the matrix, without its diagonal if that is ones."""
     a, b = operands
-    t = np.tril(a) if lower else np.triu(a)
-    if unit_diagonal:
-        t = t - np.diag(np.diag(t)) + np.eye(len(t))
+    return [np.tril(a, -int(unit_diagonal)) if lower else np.triu(a, int(unit_diagonal)), b]
+
+
+def _system(operands: Matrices, *, left_side: bool, transpose_a: bool, **flags: bool) -> tuple[Matrix, Matrix]:
+    """The matrix and the right-hand side of a system with the matrix on the left."""
+    t, b = triangle(operands, **flags)
+    if flags["unit_diagonal"]:
+        t = t + np.eye(len(t))
     t = t.T if transpose_a else t
     return (t, b) if left_side else (t.T, b.T)
 
 
 def triangular_finite(s: Scale, operands: Matrices, **flags: bool) -> bool:
-    return s.holds(*_substituted(s, *_triangle(operands, **flags)))
+    t, b = _system(operands, **flags)
+    return s.divides(np.diag(t)) and s.holds(*_substituted(s, t, b))
 
 
-@judge("TriangularSolve", finite=triangular_finite)
+@judge("TriangularSolve", finite=triangular_finite, read=triangle)
 def triangular_solve(s: Scale, operands: Matrices, results: Matrices, **flags: bool) -> Iterator[Check]:
     """Theorem 8.5: |b - T x| <= gamma |T| |x|, whatever the order."""
-    (t, b), (x,) = _triangle(operands, **flags), results
+    (t, b), (x,) = _system(operands, **flags), results
     x = x if flags["left_side"] else x.T
     if not np.diag(t).all():
         yield UNCHECKED
@@ -72,7 +76,7 @@ def _prepared_finite(s: Scale, operands: Matrices, **flags: bool) -> bool:
         else:
             x, sums = _substituted(s, f, x)
             found += [x, sums]
-    return s.holds(*found)
+    return s.divides(np.diag(operands[1])) and s.holds(*found)
 
 
 @judge("LuSolvePrepared", finite=_prepared_finite)
@@ -98,7 +102,7 @@ def _unpacked(packed: Matrix, pivots: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     return np.eye(n)[:, order], np.tril(packed, -1) + np.eye(n), np.triu(packed)
 
 
-def _eliminated(a: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+def eliminated(a: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     """A permutation and the moduli of LAPACK's factors."""
     from scipy.linalg import lu
 
@@ -114,7 +118,7 @@ def solve_finite(s: Scale, operands: Matrices, *, transpose_a: bool = False) -> 
     half, `(I - |A^-1| |E|)^-1 |A^-1|` bounds the inverse of that. Solutions, sums and reciprocals of pivots follow.
     """
     a, b = operands
-    n, (p, low, up) = len(a), _eliminated(a)
+    n, (p, low, up) = len(a), eliminated(a)
     with np.errstate(all="ignore"):
         off = 6 * s.eliminated(n) * p @ low @ up + s.lost * n * (1 + up.sum(0))
         try:
@@ -130,7 +134,8 @@ def solve_finite(s: Scale, operands: Matrices, *, transpose_a: bool = False) -> 
         else:
             x = inverse @ np.abs(b)
             sums = low @ (up @ x)
-        return s.holds(x, sums + np.abs(b).max(initial=0.0), inverse @ p @ low, low @ up)
+        reciprocals = (inverse @ p @ low) ** (2 if s.complex else 1)  # complex numbers may be divided by squares
+        return s.holds(x, sums + np.abs(b).max(initial=0.0), reciprocals, low @ up)
 
 
 @judge("Solve", "FullPivLuSolve", finite=solve_finite)
@@ -143,7 +148,7 @@ def solve(s: Scale, operands: Matrices, results: Matrices, *, transpose_a: bool 
     (a, b), (x,) = operands, results
     if not b.size:
         return
-    _, low, up = _eliminated(a)
+    _, low, up = eliminated(a)
     if not s.holds(low @ up):  # divided by a pivot that is infinite, what is wrong may be finite
         yield UNCHECKED
     else:

@@ -24,7 +24,7 @@ from oracle.decompositions.measures import (
     within,
     within_norm,
 )
-from oracle.decompositions.rows import judge
+from oracle.decompositions.rows import judge, lower
 
 
 @judge("Svd", "SvdFull")
@@ -83,7 +83,7 @@ def _defect(s: Scale, q: Matrix) -> float:
     return float(sum(map(norm, s.residual((h(q), q), np.eye(q.shape[1])))))
 
 
-@judge("Eigh")
+@judge("Eigh", read=lower)
 def eigh(s: Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Iterator[Check]:
     """A V = V diag(w) within a norm-wise gamma~, V orthogonal, w ascending."""
     (a,), (values, v) = operands, results
@@ -95,7 +95,7 @@ def eigh(s: Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Iter
     yield within_norm("residual", s.residual((a, v), v * values), 2 * bound * norm(a) + s.tiny * a.size)
 
 
-@judge("EighVals")
+@judge("EighVals", read=lower)
 def eigh_values(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """Weyl, as SvdVals."""
     (a,), (values,) = operands, results

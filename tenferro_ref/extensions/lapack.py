@@ -138,7 +138,8 @@ def _gesdd(a: Matrix, mode: str) -> tuple[Matrix | int, ...]:
 
 
 def _syevd(a: Matrix, mode: str, uplo: str) -> tuple[Matrix | int, ...]:
-    values, vectors = np.linalg.eigh(finite(a), "U" if uplo == "U" else "L")
+    half = finite(np.triu(a) if uplo == "U" else np.tril(a))  # the other one is not read
+    values, vectors = np.linalg.eigh(half, "U" if uplo == "U" else "L")
     return vectors if mode == "V" else 0, values, 0
 
 

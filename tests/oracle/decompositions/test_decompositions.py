@@ -519,3 +519,105 @@ def test_nothing_is_asked_of_products_of_what_is_no_reflector():
     state = LINALG.execute(op("HouseholderQrFactor"), [np.eye(3, 2, dtype=np.float32) + 1])
     for made in (beyond, large):
         assert not checks(op("HouseholderQrThinQ"), state, [made])[0].holds
+
+
+# --- which elements count -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", [*RECTANGULAR[:7], *SQUARE, *SOLVERS, "HouseholderQrFactor"])
+def test_one_small_element_excuses_no_nan(name, dtype):
+    """Of a matrix that is far from singular, or is divided by norms alone."""
+    given = operands(name, np.random.default_rng(3), dtype, 4, 4)
+    given = given if name == "HouseholderQrFactor" else [x[..., :1] for x in given]
+    given[0] /= np.abs(given[0]).max()
+    given[0][0, 3] = given[0][3, 0] = dtype.finfo.tiny
+    if name == "LuSolvePrepared":
+        given[1:3] = LINALG.execute(op("LuFactor"), given[:1])[:2]
+    made = LINALG.execute(op(name), given)
+    found = checks(op(name), given, made)
+    assert all(c.holds and c.decided for c in found)
+    for k in (k for k, x in enumerate(made) if x.dtype.kind != "i"):
+        wrong = [x.copy() for x in made]
+        wrong[k][(0,) * wrong[k].ndim] = np.nan
+        assert [c.name for c in checks(op(name), given, wrong)] == ["finite"]
+
+
+def test_what_is_divided_by_counts():
+    """Reciprocals of a diagonal, and of pivots, may be infinite, and so may those of a norm."""
+    tiny, one = np.float32(1e-30), np.ones((), np.float32)
+    nan, b = np.full((2, 2), np.nan, np.float32), np.ones((2, 1), np.float32)
+    a = np.diag(np.float32([1, tiny]))
+
+    def asked(name, given, made, **config):
+        return [c.name for c in alone(name, given, made, **config)]
+
+    for unit, due in ((False, "unchecked"), (True, "finite")):
+        assert asked("TriangularSolve", [a, b], [nan[:, :1]], unit_diagonal=unit) == [due]
+    assert asked("LuSolvePrepared", [a, a, np.int32([1, 2]), b], [nan[:, :1]]) == ["unchecked"]
+    for matrix, due in ((a, "finite"), (a * tiny, "unchecked")):
+        assert asked("Qr", [matrix], [nan, nan]) == [due]
+    low = np.float32([[1, 0], [1e-18, 1]])
+    for times, due in ((1, "finite"), (1e-12, "finite"), (1e-20, "unchecked")):  # a pivot is a root
+        assert asked("Cholesky", [(low + low.T) * np.float32(times)], [nan]) == [due]
+    two = np.eye(2, dtype=np.float32)
+    for matrix in (a, np.float32([[1, 1], [tiny, tiny]]), np.float32([[1, tiny], [1, 0]])):
+        assert asked("Lu", [matrix], [two, nan, nan, one]) == ["unchecked"]
+    for matrix in (np.float32([[1, 1], [1, 1]]), np.float32([[1, tiny], [tiny, -1]])):
+        assert asked("Lu", [matrix], [two, nan, nan, one]) == ["finite"]
+    assert asked("Lu", [np.float32([[1, tiny, 3]])], [two[:1, :1], nan[:1, :1], np.ones((1, 3)), one]) == ["finite"]
+    tall = np.float32([[2, tiny], [tiny, 1], [0, 1]])
+    assert asked("Lu", [tall], [np.eye(3), np.full((3, 2), np.nan), two, one]) == ["finite"]
+
+
+def test_a_phase_is_a_quotient_of_moduli():
+    """That of a complex number may be divided by a square."""
+    a, nan = np.diag(np.float32([1, 1e-30])), np.full((2, 2), np.nan, np.float32)
+    state = [a, np.zeros(2, np.float32)]
+    for gauge, due in (("Raw", "finite"), ("PositiveDiagonal", "unchecked")):
+        assert [c.name for c in checks(op("Qr", gauge=gauge), [a], [nan, nan])] == [due]
+        assert [c.name for c in checks(op("HouseholderQrThinQ", gauge=gauge), state, [nan])] == [due]
+        assert [c.name for c in checks(op("HouseholderQrR", gauge=gauge), state, [nan])] == [due]
+
+
+def test_a_complex_pivot_may_be_divided_by_as_a_square():
+    a, b = np.diag([1, 1e-30]), np.ones((2, 1))
+    for dtype, due in ((np.complex64, "unchecked"), (np.float32, "finite")):
+        given = [a.astype(dtype), b.astype(dtype)]
+        assert [c.name for c in alone("Solve", given, [given[1] * np.nan])] == [due]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("beside", [np.nan, np.inf, 1e30])
+@pytest.mark.parametrize("name", ["Cholesky", "Eigh", "EighVals"])
+def test_the_upper_triangle_is_not_read(name, beside, dtype):
+    """Whatever is in it excuses nothing."""
+    given = operands(name, np.random.default_rng(7), dtype, 4, 4)
+    given[0][:, :, 0] *= dtype.numpy.type(1e4)
+    due = LINALG.execute(op(name), given)
+    given[0][np.triu_indices(4, 1)] = beside
+    made = LINALG.execute(op(name), given)
+    assert all(np.array_equal(x, y) for x, y in zip(due, made, strict=True))
+    found = checks(op(name), given, made)
+    assert all(c.holds and c.decided for c in found)
+    for value in (7, np.nan):
+        assert compare(op(name), given, [x * 0 + x.dtype.type(value) for x in made]).outside >= 2
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize("lower", [False, True])
+def test_a_triangular_solve_reads_its_triangle(lower, unit, dtype):
+    rng = np.random.default_rng(8)
+    a, b = drawn(rng, dtype, (4, 4)) + 3 * np.eye(4, dtype=dtype.numpy), drawn(rng, dtype, (4, 4))
+    outside = (np.triu if lower else np.tril)(np.ones((4, 4), bool), (1 if lower else -1) * (not unit))
+    for flags in ({}, {"left_side": False}, {"transpose_a": True}):
+        solve = op("TriangularSolve", lower=lower, unit_diagonal=unit, **flags)
+        for beside in (np.nan, np.inf, 1e30):
+            given = [np.asfortranarray(np.where(outside, dtype.numpy.type(beside), a)), b]
+            (x,) = LINALG.execute(solve, given)
+            assert [c.holds and c.decided for c in checks(solve, given, [x])] == [True]
+            for wrong in (x * dtype.numpy.type(1.01), x * np.nan):
+                assert [c.holds for c in checks(solve, given, [wrong])] == [False]
+        given = [np.where(outside, a, dtype.numpy.type(np.nan)), b]
+        assert checks(solve, given, [x]) == [UNCHECKED]

@@ -12,6 +12,7 @@ from fuzz.checking import check
 from fuzz.checking.subject import function_subject, given_subject
 from oracle.case import Case
 from oracle.checks import UNCHECKED, checks
+from oracle.given_case import given_case
 from oracle.judge import Reference, judge
 from oracle.peers import Execution, NativeExecutor, Pool
 from oracle.staged import decomposing
@@ -29,7 +30,8 @@ from tenferro_ref.errors import (
 from tenferro_ref.extensions import lapack
 from tenferro_ref.isolation.engines.reader import evaluate
 from tenferro_ref.ops import TensorType
-from tenferro_ref.stablehlo import load
+from tenferro_ref.program import LoweringView
+from tenferro_ref.stablehlo import load, lower_to_stablehlo
 from tests.libraries import module_or_skip
 
 jax = module_or_skip("jax")
@@ -138,6 +140,51 @@ def test_the_triangle_beside_a_cholesky_factor_keeps_the_matrix() -> None:
     assert [check.name for check in checks(potrf, [a], [cut, info]) if not check.holds] == ["other triangle"]
 
 
+class Beside(NativeExecutor):
+    """The native executor with anything in the triangle beside its second result, a factor."""
+
+    def __init__(self, k: int, beside: float) -> None:
+        super().__init__()
+        self.k, self.beside = k, beside
+
+    def bit_exact(self, case: Case) -> bool:
+        return False
+
+    def run(self, case: Case) -> Execution:
+        outputs = [*super().run(case).outputs]
+        outside = np.triu(np.ones((4, 4), bool), 1)
+        x = outputs[1]
+        outputs[1] = np.where(outside if self.k > 0 else outside.T, x.dtype.type(self.beside), x)
+        return Execution(tuple(outputs), {})
+
+
+CHOLESKY = """func.func @main(%a: tensor<2x4x4x{t}>) -> (tensor<2x4x4x{t}>, tensor<2x4x4x{t}>) {{
+  %0 = stablehlo.cholesky %a, lower = {lower} : tensor<2x4x4x{t}>
+  %1 = stablehlo.add %a, %a : tensor<2x4x4x{t}>
+  return %1, %0 : tensor<2x4x4x{t}>, tensor<2x4x4x{t}>
+}}"""
+
+
+@pytest.mark.parametrize("beside", [7.0, np.nan])
+@pytest.mark.parametrize(("t", "a"), [("f32", SQUARE), ("complex<f32>", COMPLEX)])
+@pytest.mark.parametrize("lower", [True, False])
+def test_stablehlo_leaves_the_triangle_beside_a_factor_open(
+    lower: bool, t: str, a: np.ndarray, beside: float, pool: Pool
+) -> None:
+    """That of a module as it is given; the program that it stands for has zeros there, and so has that as a module."""
+    a = np.asfortranarray(gram(a) + np.eye(4, dtype=a.dtype))
+    case = given_case(pool.reader.source(CHOLESKY.format(t=t, lower=str(lower).lower()), "m"), [a], pool.reader)
+    emitted = lower_to_stablehlo(LoweringView.of(case.program))
+    again = given_case(pool.reader.source(emitted, "m"), list(case.inputs), pool.reader)
+    one = 1 if lower else -1
+    for each, open_ in ((case, True), (case.written, False), (again, False)):
+        reference = Reference(each, NativeExecutor())
+        assert judge(NativeExecutor(), reference).verdict is Verdict.PASS
+        for k, value, holds in ((one, beside, open_), (-one, beside, False)):
+            answer = judge(Beside(k, value), reference)
+            assert answer.verdict is (Verdict.PASS if holds else Verdict.MISMATCH), answer
+
+
 def asked(name: str, given: list[np.ndarray], made: list[np.ndarray], flushes: bool = True, **flags: str):
     return checks(ops.Extension.of(lapack.FAMILY, name, flags), given, made, flushes=flushes)
 
@@ -184,6 +231,30 @@ def test_a_routine_need_not_give_what_overflows() -> None:
     for name, given, shape in (("orgqr", [large, large[0]], (3, 2)), ("ormqr", [large, large[0], large], (3, 2))):
         for value in (1, np.inf):
             assert asked(name, given, [np.full(shape, value, np.float32)]) == [UNCHECKED]
+
+
+@pytest.mark.parametrize("beside", [np.nan, 1e30])
+@pytest.mark.parametrize("uplo", "LU")
+def test_the_triangle_that_a_routine_does_not_read_may_be_anything(uplo: str, beside: float) -> None:
+    """It excuses nothing, and stays beside a factor."""
+    whole = (SQUARE[0] @ SQUARE[0].T + np.eye(4, dtype=np.float32)).astype(np.float32)
+    half = np.tril if uplo == "L" else np.triu
+    a = np.where(half(np.ones((4, 4), bool)), whole, np.float32(beside))
+    b = np.ones((4, 2), np.float32)
+    calls: dict[str, tuple[list[np.ndarray], dict[str, str]]] = {
+        "potrf": ([a], {}), "sytrd": ([a], {}), "syevd": ([a], {"mode": "V"}), "trsm": ([a, b], {"side": "L"}),
+    }  # fmt: skip
+    for name, (given, flags) in calls.items():
+        made = lapack.LAPACK.execute(ops.Extension.of(lapack.FAMILY, name, {"uplo": uplo, **flags}), given)
+        found = asked(name, given, made, uplo=uplo, **flags)
+        assert all(c.holds and c.decided for c in found), name
+        for times in (2, np.nan):
+            wrong = np.where(half(np.ones(made[0].shape, bool)), made[0] * np.float32(times), made[0])
+            assert not all(c.holds for c in asked(name, given, [wrong, *made[1:]], uplo=uplo, **flags)), name
+    unit = a.copy()
+    np.fill_diagonal(unit, beside)
+    made = lapack.LAPACK.execute(ops.Extension.of(lapack.FAMILY, "trsm", {"uplo": uplo, "diag": "U"}), [unit, b])
+    assert [c.holds and c.decided for c in asked("trsm", [unit, b], made, uplo=uplo, diag="U")] == [True]
 
 
 def test_info_of_a_tridiagonal_system() -> None:
