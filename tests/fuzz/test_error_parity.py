@@ -22,14 +22,14 @@ from fuzz.generate.faults import decode_invalid, kinds
 from fuzz.generate.header import HEADER
 from oracle.case import Case
 from oracle.judge import Reference, judge
-from oracle.peers import Executor, ExternalExecutor, NativeExecutor, Pool, native_variants
+from oracle.peers import Executor, ExternalExecutor, NativeExecutor, Pool, attempt, native_variants
 from oracle.peers.jax import JaxExecutor
 from oracle.peers.modules import ModuleExecutor, write
 from oracle.verdict import Verdict
 from tenferro_ref import ops
 from tenferro_ref.dims import DimOp, InputDim
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import InvalidProgram, LoweringError, TenferroError, UnsupportedOp
+from tenferro_ref.errors import InvalidProgram, LoweringError, TenferroError, UnsupportedOp, WorkerDied
 from tenferro_ref.isolation import Worker, wire
 from tenferro_ref.pjrt import PluginRef
 from tenferro_ref.program import GraphBuilder, GraphProgram, dumps
@@ -206,7 +206,9 @@ def test_compilers_refuse_a_damaged_module_and_live(name: str, pool: Pool) -> No
     rng, ends = random.Random(3), Counter[str]()
     for case in generate(77, 0, 18):
         module = write(peer.check, peer.plain, [case])
-        for damage in DAMAGES.values() if module.types else ():
+        if not module.types or isinstance(attempt(peer, case), WorkerDied):  # a finding of its own: 0030 in IREE
+            continue
+        for damage in DAMAGES.values():
             try:
                 peer.worker.request({**module.message(peer.options, []), "code": damage(module.code, rng)})
                 ends["compiled"] += 1
