@@ -199,7 +199,7 @@ def _without_meaning(program: GraphProgram, ops: Sequence[Instruction]) -> dict[
 
 
 def _of_nothing(program: GraphProgram, ops: Sequence[Instruction]) -> tuple[int, ...]:
-    """What has no elements, and all that ops make of such matrices alone: it depends on no data."""
+    """The slots of matrices without elements, and of all results of ops that have no other operands: these depend on no data."""
     found = dict[int, None]()
     for ins in ops:
         found |= {slot: None for slot in ins.input_slots if 0 in program.slot_types[slot].shape}

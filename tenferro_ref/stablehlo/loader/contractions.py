@@ -44,7 +44,9 @@ def _by_algorithm(b: Tracer, op: Operation, lhs: Value, rhs: Value, contract: Ca
     Raises
     ------
     UnsupportedOp
-        Operands in several components, of which more than one product is made, or a type that is not known.
+        Operands in several components, of which more than one product is made.
+    UnsupportedDType
+        A type that the engine does not have.
     """
     entries = dict(re.findall(r"(\w+) = (\w+)", str(op.raw.attributes["algorithm"])))
     if any(entries[name] != "1" for name in ("lhs_component_count", "rhs_component_count", "num_primitive_operations")):
@@ -62,10 +64,10 @@ def _by_algorithm(b: Tracer, op: Operation, lhs: Value, rhs: Value, contract: Ca
 
 
 def in_dtype(b: Tracer, dtype: DType, lhs: Value, rhs: Value, contract: Callable[[Value, Value], Value]) -> Value:
-    """What `contract` makes of both operands, in a dtype.
+    """The contraction of both operands, with a result of this dtype.
 
-    StableHLO says of no dtype that products are computed in it. A wider one than that of the operands has all of their numbers; where
-    it has not, XLA converts what comes out, IREE and the interpreter convert what goes in, and it is either.
+    StableHLO does not say in which dtype products and sums are computed. If the result's dtype has all numbers of the operands',
+    operands are converted to it first. Otherwise XLA converts the result, IREE and the interpreter convert the operands: it is either.
     """
     converted = contract(lhs.astype(dtype), rhs.astype(dtype))
     if lhs.dtype is not rhs.dtype or _has_all(dtype, lhs.dtype):

@@ -13,7 +13,7 @@ _DTYPES = NUMBERS - {DType.U32, DType.U64, DType.C64}
 #: Types of operands and of a result.
 _WIDER = [
     (DType.I8, DType.I32), (DType.BF16, DType.F32), (DType.F16, DType.F32), (DType.F32, DType.F64), (DType.I32, DType.I64),
-    (DType.U8, DType.U32), (DType.I16, DType.I32), (DType.I4, DType.I32),
+    (DType.U8, DType.U32), (DType.I16, DType.I32),
 ]  # fmt: skip
 _NARROWER = [(DType.F32, DType.BF16), (DType.F32, DType.F16), (DType.F64, DType.F32), (DType.I32, DType.I8)]
 
@@ -38,7 +38,7 @@ def _(d: Draft) -> SsaValue:
 @STATEMENTS.row("convolution to another type")
 def _(d: Draft) -> SsaValue:
     """A wider one, or a narrower one, which few executors take."""
-    before, after = d.choices.choose(_NARROWER if d.choices.chance(20) else _WIDER[:-1])
+    before, after = d.choices.choose(_NARROWER if d.choices.chance(20) else _WIDER)
     return _convolution(d, d.choices.choose((1, 1, 2)), batched=False, dtype=before, to=after)
 
 
@@ -151,7 +151,7 @@ def _mixed(d: Draft, dtype: DType, *roles: list[int]) -> tuple[SsaValue, list[li
 @STATEMENTS.row("dot_general to another type")
 def _(d: Draft) -> SsaValue:
     """A wider one, or a narrower one, which few executors take."""
-    before, after = d.choices.choose(_NARROWER if d.choices.chance(12) else _WIDER)
+    before, after = d.choices.choose(_NARROWER if d.choices.chance(12) else [*_WIDER, (DType.I4, DType.I32)])
     m, k, n, batch = (1 + d.choices.pick(6) for _ in range(4))
     lead: Shape = (batch,) if d.choices.chance(40) else ()
     given = DType.I8 if before is DType.I4 else before

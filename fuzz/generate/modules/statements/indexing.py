@@ -282,7 +282,7 @@ def _(d: Draft) -> SsaValue:
     return d.one("dynamic_slice", [x, *_starts(d, x.shape)], x.dtype, shape, f"slice_sizes = {array(shape)}")
 
 
-#: Products that are whole numbers, those of rounded factors nearly: which one is truncated depends on how it is rounded.
+#: Factors whose products are whole numbers, or would be if the factors were not rounded, and others.
 _PRODUCTS = ((1.5, 2.0), (0.1, 10.0), (0.3, 10.0), (0.7, 10.0), (1 / 3, 3.0), (2.5, 0.5), (1.1, 2.0), (-0.5, 2.0))
 
 

@@ -22,7 +22,7 @@ def _few_enough(v: SsaValue) -> bool:
 
 @STATEMENTS.row("sort")
 def _(d: Draft) -> Sequence[SsaValue]:
-    """One array in order, or others in the order of the first; now and then equal elements in any order, or NaNs in no place."""
+    """One array in order, or others in the order of the first; now and then not stable, or by a comparison that NaNs have no place in."""
     dtypes = ORDERED - {DType.Bool}
     if d.choices.chance(50):
         x = d.operand(dtypes, _few_enough, empty=True)

@@ -113,16 +113,22 @@ def _(d: Draft) -> Sequence[SsaValue]:
     x = d.operand(INTS)
     twice = d.same("add", x, x)
     axes, direction = d.axes(x), d.choices.choose(("GT", "LT"))
-    shape, t = _without(x.shape, axes), type_text(x.dtype, ())
+    shape = _without(x.shape, axes)
     first = _worst(x.dtype, direction == "GT") if d.choices.chance(70) else d.number(x.dtype)
     operands = [x, twice, (start := d.filled(first, x.dtype, ())), d.same("add", start, start)]
-    lines = [
-        f"%c = stablehlo.compare {direction}, %a, %b, {kind_of(x.dtype)} : ({t}, {t}) -> tensor<i1>",
-        f"%v = stablehlo.select %c, %a, %b : tensor<i1>, {t}",
-        f"%w = stablehlo.select %c, %i, %j : tensor<i1>, {t}",
-    ]
-    joined = region([("%a", t), ("%i", t), ("%b", t), ("%j", t)], lines, "%v, %w", f"{t}, {t}")
+    joined = _picked(direction, x.dtype, x.dtype)
     return d.operation("reduce", operands, f"dimensions = {array(axes)}", [(x.dtype, shape)] * 2, joined)
+
+
+def _picked(direction: str, dtype: DType, beside: DType) -> str:
+    """A body that picks one of two elements by a plain comparison, with what stands beside it."""
+    t, w = type_text(dtype, ()), type_text(beside, ())
+    lines = [
+        f"%c = stablehlo.compare {direction}, %a, %b, {kind_of(dtype)} : ({t}, {t}) -> tensor<i1>",
+        f"%v = stablehlo.select %c, %a, %b : tensor<i1>, {t}",
+        f"%w = stablehlo.select %c, %i, %j : tensor<i1>, {w}",
+    ]
+    return region([("%a", t), ("%i", w), ("%b", t), ("%j", w)], lines, "%v, %w", f"{t}, {w}")
 
 
 @STATEMENTS.row("reduce of floats by a comparison")
@@ -133,16 +139,11 @@ def _(d: Draft) -> Sequence[SsaValue]:
         kind = d.choices.choose(("zeros", "simple", "special"))
         x = d.fresh(x.dtype, x.shape, Recipe(kind, d.choices.integer(2)))
     axis, direction = d.axis(x), d.choices.choose(("GT", "GE", "LT", "LE"))
-    shape, t, i = _without(x.shape, [axis]), type_text(x.dtype, ()), type_text(DType.I32, ())
+    shape = _without(x.shape, [axis])
     places = d.one("iota", [], DType.I32, x.shape, f"iota_dimension = {axis} : i64")
     first = _worst(x.dtype, direction[0] == "G") if d.choices.chance(70) else d.number(x.dtype)
     operands = [x, places, d.filled(first, x.dtype, ()), d.filled(0, DType.I32, ())]
-    lines = [
-        f"%c = stablehlo.compare {direction}, %a, %b, FLOAT : ({t}, {t}) -> tensor<i1>",
-        f"%v = stablehlo.select %c, %a, %b : tensor<i1>, {t}",
-        f"%w = stablehlo.select %c, %i, %j : tensor<i1>, {i}",
-    ]
-    joined = region([("%a", t), ("%i", i), ("%b", t), ("%j", i)], lines, "%v, %w", f"{t}, {i}")
+    joined = _picked(direction, x.dtype, DType.I32)
     results = [(x.dtype, shape), (DType.I32, shape)]
     return d.operation("reduce", operands, f"dimensions = {array([axis])}", results, joined)
 
@@ -260,7 +261,7 @@ def _(d: Draft) -> SsaValue:
 
 @STATEMENTS.row("reduce_window of a prefix")
 def _(d: Draft) -> SsaValue:
-    """What is summed up along an axis so far, as JAX writes it; from another number than none now and then."""
+    """What is summed up along an axis so far, as JAX writes it; now and then from an initial value that is not neutral."""
     x = d.operand(NUMBERS, lambda v: prod(v.shape) * max(v.shape) <= 16 * MOST)
     axis, op, back = d.axis(x), d.choices.choose(("add", "maximum", "minimum")), d.choices.chance(30)
     op = op if x.dtype in REAL else "add"
