@@ -19,6 +19,7 @@ from fuzz.generate.config import CAMPAIGN, DEFAULT
 from fuzz.generate.describe import describe
 from fuzz.generate.modules import STATEMENTS, with_modules
 from fuzz.generate.modules.cases import decode, in_turn
+from fuzz.generate.modules.draft import Draft
 from fuzz.generate.modules.statements import ALONE
 from fuzz.generate.modules.statements.indexing import _Windows
 from fuzz.store import Plan
@@ -29,7 +30,10 @@ from oracle.peers import NativeExecutor, Pool
 from oracle.verdict import Verdict
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
+from tenferro_ref.program import LoweringView
+from tenferro_ref.stablehlo import lower_into
 from tenferro_ref.stablehlo.smaller import smaller
+from tenferro_ref.stablehlo.writer import SsaValue
 from tests.plugins import plugin_or_skip
 
 pytestmark = pytest.mark.once
@@ -69,6 +73,17 @@ def test_one_program_in_five_is_a_module_and_one_in_six_a_derivative() -> None:
     cases = [case for batch in range(5) for case in cases_of(Plan(3), batch)]
     assert sum(case.source is not None for case in cases) == len(cases) // 5
     assert sum(case.derivation is not None for case in cases) >= len(cases) // 7  # not every program has one
+
+
+def test_a_program_stays_where_what_the_emitter_writes_of_it_is_no_stablehlo(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(draft: Draft, view: LoweringView) -> list[SsaValue]:
+        return [value._replace(name="%of_nothing") for value in lower_into(draft, view)]
+
+    programs = [case for case in generate(11, 0, 64) if case.refusal is None and case.derivation is None]
+    monkeypatch.setattr("fuzz.generate.modules.cases.lower_into", broken)
+    made = with_modules(11, 0, replace(DEFAULT, modules=1), programs)
+    stayed = [case for case, program in zip(made, programs, strict=True) if case is program]
+    assert 0 < len(stayed) < len(programs)
 
 
 def test_programs_beside_modules_stay() -> None:
