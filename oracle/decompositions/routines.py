@@ -178,9 +178,8 @@ def _sytrd(s: Scale, operands: Matrices, results: Matrices, *, uplo: str) -> Ite
 
 def _similar(s: Scale, a: Matrix, packed: Matrix, tau: Matrix, middle: Matrix) -> Iterator[Check]:
     """A is Q M Q^H, where Q is the product of reflectors that leave the first row alone."""
-    n = len(a)
-    q = np.eye(n, dtype=packed.dtype)
-    q[1:, 1:], unitary = householder.reflected(s, packed[1:, :-1], tau, n - 1)
+    q, below = np.eye(len(a), dtype=packed.dtype), packed[1:, :-1]
+    q[1:, 1:], unitary = householder.reflected(s, below, tau, len(below))
     yield Check("reflectors", 0.0 if unitary else 1.0, 0.0)
     bound = 2 * s.demanded(a.size) * norm(a) + s.tiny * a.size
     yield within_norm("residual", s.residual((q, middle, h(q)), a), bound)

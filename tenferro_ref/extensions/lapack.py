@@ -110,6 +110,9 @@ def _gehrd(a: Matrix) -> tuple[Matrix, Matrix, int]:
 
 def _sytrd(a: Matrix, uplo: str) -> tuple[Matrix | int, ...]:
     """T's diagonals, and in one triangle of the matrix these with the vectors of the reflectors."""
+    if not len(a):
+        none = np.zeros(0, a.dtype)
+        return a, none.real, none.real, none, 0
     name, lower = "hetrd" if np.iscomplexobj(a) else "sytrd", uplo == "L"
     packed, diagonal, beside, tau, _ = lapack(name, a)(a, lower=lower)
     kept = np.tril(np.ones(a.shape, bool)) if lower else np.triu(np.ones(a.shape, bool))

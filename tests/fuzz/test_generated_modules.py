@@ -113,7 +113,7 @@ _MET = {
         *(rf"left_side = {a}, lower = {b}, unit_diagonal = {c}" for a in WORDS for b in WORDS for c in WORDS),
         r"ADJOINT>}>.*complex", r"<transpose TRANSPOSE", "NO_TRANSPOSE", r"tensor<2x1x\dx",
     ],
-    "cholesky": ["lower = true", "lower = false", r'"stablehlo.cholesky"\(\S+\) :', "complex", r"tensor<3x(\d)x\1x"],
+    "cholesky": ["lower = true", "lower = false", r'"stablehlo.cholesky"\(\S+\) :', "complex", r"tensor<3x(\d)x\1x", _EMPTY],
     "fft": [rf"fft_type {kind}>, fft_length = array<i64: {n}>" for kind in ("FFT", "IFFT") for n in _LENGTHS],
     "fft of real numbers": [
         *(rf"fft_type {kind}>, fft_length = array<i64: {n}>" for kind in ("RFFT", "IRFFT") for n in _LENGTHS)
@@ -135,7 +135,8 @@ _MET = {
     "reduce_window": [rf'"stablehlo.reduce_window"\([^)]*\) <{{(?!.*{name})' for name in ("window_strides", "padding", "base_dilations")],
     "sort": [r"<{is_stable", r"<{dimension = 0"],
     **{name: [_EMPTY] for name in ("pad", "dynamic_reshape", "reverse of some axes", "concatenate of several", "chlo.square", "and")},
-    "dot_general": [r"lhs_batching_dimensions = \[1, 0", r"lhs_contracting_dimensions = \[\d, \d", r"rhs_batching_dimensions = \[2"],
+    "dot_general": [r"lhs_batching_dimensions = \[1, 0", r"lhs_contracting_dimensions = \[\d, \d", r"rhs_batching_dimensions = \[2", "algorithm = "],
+    "custom_call of triangles": [_EMPTY],
     "case": [r"\(tensor<i32>\) ->", r"dense<-"],
     "sort of ties": ["TOTALORDER.*%next", "%next1", r"dense<|%arg3"],
     "chlo.scan": ["is_reverse = true", "is_reverse = false"],

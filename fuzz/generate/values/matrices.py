@@ -21,10 +21,15 @@ MatrixClass: TypeAlias = Callable[[Generator, int, int, int], Array]
 
 #: Singular values from 1 to 4.
 REGULAR = ("regular", "graded", "dominant", "orthogonal", "identity")
-#: Hermitian and positive definite: eigenvalues from 1 to 4, eigenvalues 1 and 2, eigenvalues from 1 down to 4^-n; the identity.
-DEFINITE = ("definite", "repeated", "conditioned", "identity")
+#: Hermitian and positive definite: eigenvalues from 1 to 4, eigenvalues 1 and 2, eigenvalues from 1 down to 4^-n; with a
+#: heavy diagonal and one pair of elements that are far smaller than the rest; the identity.
+DEFINITE = ("definite", "repeated", "conditioned", "one small pair", "identity")
+#: Hermitian, with a least eigenvalue about as large as rounding errors, of either sign: a factor exists in one order of sums only.
+NEARLY_SINGULAR = "nearly singular"
 #: Square; either triangle with the diagonal is regular: the diagonal has the largest magnitudes.
 TRIANGULAR = ("triangular", "dominant", "identity")
+#: Triangular, with elements so far above the diagonal ones that a solution grows beyond F32 in a few rows.
+GROWING = "growing"
 #: With zeros on the diagonal: regular if the diagonal is said to be of ones and not to be read.
 UNREAD_DIAGONAL = "unread diagonal"
 #: Hermitian, with eigenvalues of both signs or of one.
@@ -88,6 +93,15 @@ def _falling(rng: Generator, k: int, count: int) -> Array:
     return np.asarray(np.ldexp(_between(rng, k, count), -2 * np.arange(k)[:, None]))
 
 
+def _nearly_zero(rng: Generator, k: int, count: int) -> Array:
+    """The last one is about as large as rounding errors of F32, or of F64."""
+    values = _both_signs(rng, k, count)
+    values[:-1] = np.abs(values[:-1])
+    bits = rng.choice((22, 24, 26, 51, 53, 55), count)
+    values[-1:] = np.ldexp(values[-1:], -bits)
+    return values
+
+
 def _graded(rng: Generator, m: int, n: int, count: int) -> Array:
     return np.asarray(np.ldexp(_CLASSES["regular"](rng, m, n, count), -3 * np.arange(m)[:, None, None]))
 
@@ -111,6 +125,25 @@ def _unread_diagonal(rng: Generator, m: int, n: int, count: int) -> Array:
     a = _triangular(rng, m, n, count)
     k = np.arange(min(m, n))
     a[k, k] = 0.0
+    return a
+
+
+def _growing(rng: Generator, m: int, n: int, count: int) -> Array:
+    a = np.ldexp(_triangular(rng, m, n, count), 30)
+    k = np.arange(min(m, n))
+    a[k, k] = np.ldexp(a[k, k], -60)
+    return np.asarray(a)
+
+
+def _one_small_pair(rng: Generator, m: int, n: int, count: int) -> Array:
+    a = _integers(rng, m, n, count)
+    if m == n:
+        a = a + a.swapaxes(0, 1)
+    k = np.arange(min(m, n))
+    a[k, k] = rng.integers(7 * max(m, n), 9 * max(m, n), (len(k), count))
+    if min(m, n) > 1:
+        i, j = rng.choice(min(m, n), 2, replace=False)
+        a[i, j] = a[j, i] = np.ldexp(rng.uniform(1.0, 2.0, count), -38)
     return a
 
 
@@ -152,10 +185,13 @@ _CLASSES: dict[str, MatrixClass] = {
     "definite": _spectrum(_between, hermitian=True),
     "repeated": _spectrum(lambda rng, k, count: rng.integers(1, 3, (k, count)).astype(float), hermitian=True),
     "conditioned": _spectrum(_falling, hermitian=True),
+    "one small pair": _one_small_pair,
+    NEARLY_SINGULAR: _spectrum(_nearly_zero, hermitian=True),
     "indefinite": _spectrum(_both_signs, hermitian=True),
     "deficient": _spectrum(lambda rng, k, count: _between(rng, k, count) * (np.arange(k)[:, None] < (k + 1) // 2)),
     "integers": _integers,
     "triangular": _triangular,
+    GROWING: _growing,
     UNREAD_DIAGONAL: _unread_diagonal,
     "jordan": _jordan,
     "one-sided": _one_sided,
@@ -170,7 +206,17 @@ _BELOW = -10
 _PHASES = np.array([1, 0.6 + 0.8j, 1j, -1, 0.28 - 0.96j])
 
 #: Classes that keep what they promise if rows and columns have phases of their own; with the same ones a determinant is real.
-_OF_ANY_PHASE = ("regular", "graded", "dominant", "orthogonal", "deficient", "integers", "triangular", UNREAD_DIAGONAL)
+_OF_ANY_PHASE = (
+    "regular",
+    "graded",
+    "dominant",
+    "orthogonal",
+    "deficient",
+    "integers",
+    "triangular",
+    UNREAD_DIAGONAL,
+    GROWING,
+)
 
 
 def matrices(kind: str, rng: Generator, dtype: DType, shape: tuple[int, ...]) -> Array:

@@ -257,6 +257,20 @@ def test_the_triangle_that_a_routine_does_not_read_may_be_anything(uplo: str, be
     assert [c.holds and c.decided for c in asked("trsm", [unit, b], made, uplo=uplo, diag="U")] == [True]
 
 
+@pytest.mark.parametrize("size", [0, 1])
+@pytest.mark.parametrize("name", sorted(lapack.ROUTINES))
+def test_matrices_without_elements_and_of_one(name: str, size: int) -> None:
+    routine = lapack.ROUTINES[name]
+    given = [np.full((size,) * (2 if axes == "r" else len(axes)), 1, np.float32) for _, axes in routine.operands]
+    if name == "geqp3":
+        given[1] = np.zeros(size, np.int32)  # no column must come first
+    if name in ("orgqr", "ormqr"):
+        given[1] *= 2  # 1 - 2 v v^H is a reflection
+    flags = {flag: letters[0] for flag, letters in routine.flags.items()}
+    found = asked(name, given, lapack.LAPACK.execute(ops.Extension.of(lapack.FAMILY, name, flags), given), **flags)
+    assert [check.name for check in found if not check.holds or not check.decided] == []
+
+
 def test_info_of_a_tridiagonal_system() -> None:
     """It may be the place of a pivot that is a rounding error."""
     one, zeros = np.ones(2, np.float32), np.zeros((2, 1), np.float32)

@@ -15,6 +15,11 @@ _WIDER = [
     (DType.I8, DType.I32), (DType.BF16, DType.F32), (DType.F16, DType.F32), (DType.F32, DType.F64), (DType.I32, DType.I64),
     (DType.U8, DType.U32), (DType.I16, DType.I32),
 ]  # fmt: skip
+#: By the type of operands and result: types that operands are rounded to, with that of the sums.
+_ALGORITHMS = {
+    DType.F32: (("bf16", "f32"), ("tf32", "f32"), ("f32", "f32"), ("f16", "f32")), DType.F64: (("f64", "f64"),),
+    DType.F16: (("f16", "f32"), ("f16", "f16")), DType.BF16: (("bf16", "f32"), ("bf16", "bf16")),
+}  # fmt: skip
 _NARROWER = [(DType.F32, DType.BF16), (DType.F32, DType.F16), (DType.F64, DType.F32), (DType.I32, DType.I8)]
 
 
@@ -132,8 +137,17 @@ def _(d: Draft) -> SsaValue:
         for side, axes in (("lhs", lhs_axes), ("rhs", rhs_axes))
     )
     attrs = f"dot_dimension_numbers = #stablehlo.dot<{numbers}>"
+    if dtype in _ALGORITHMS and d.choices.chance(12):
+        attrs += f", algorithm = {_algorithm(*d.choices.choose(_ALGORITHMS[dtype]))}"
     free = [[x.shape[a] for a in axes[2]] for x, axes in ((lhs, lhs_axes), (rhs, rhs_axes))]
     return d.one("dot_general", [lhs, rhs], dtype, (*batch, *free[0], *free[1]), attrs)
+
+
+def _algorithm(operands: str, sums: str) -> str:
+    """That which rounds operands to one type and sums in another."""
+    counts = "lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1"
+    types = f"lhs_precision_type = {operands}, rhs_precision_type = {operands}, accumulation_type = {sums}"
+    return f"#stablehlo.dot_algorithm<{types}, {counts}, allow_imprecise_accumulation = false>"
 
 
 def _mixed(d: Draft, dtype: DType, *roles: list[int]) -> tuple[SsaValue, list[list[int]]]:

@@ -11,9 +11,19 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fuzz.generate.modules.draft import Draft
-from fuzz.generate.modules.statements.linalg import DTYPES, batch_of, matrices
+from fuzz.generate.modules.statements.linalg import DTYPES, batch_of, matrices, order_of
 from fuzz.generate.modules.statements.table import STATEMENTS
-from fuzz.generate.values.matrices import ANY, DEFINITE, HERMITIAN, ONE_SIDED, REGULAR, TRIANGULAR, UNREAD_DIAGONAL
+from fuzz.generate.values.matrices import (
+    ANY,
+    DEFINITE,
+    GROWING,
+    HERMITIAN,
+    NEARLY_SINGULAR,
+    ONE_SIDED,
+    REGULAR,
+    TRIANGULAR,
+    UNREAD_DIAGONAL,
+)  # fmt: skip
 from fuzz.generate.values.recipes import Recipe
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
@@ -28,7 +38,7 @@ _COMPLEX_NAMES = {routine: name for name, routine in lapack.COMPLEX_NAMES.items(
 _CALLS = 4
 #: Classes of the matrices that a routine is given; routines without an entry take any.
 _KINDS: dict[str, tuple[str, ...]] = {
-    "potrf": DEFINITE, "trsm": TRIANGULAR, "getrf": (*REGULAR, *ANY), "syevd": (*HERMITIAN, *ONE_SIDED),
+    "potrf": (*DEFINITE, NEARLY_SINGULAR), "trsm": (*TRIANGULAR, GROWING), "getrf": (*REGULAR, *ANY), "syevd": (*HERMITIAN, *ONE_SIDED),
     "sytrd": (*HERMITIAN, *ONE_SIDED), "geev": REGULAR, "gees": REGULAR,
 }  # fmt: skip
 
@@ -71,7 +81,7 @@ def _call(d: Draft, name: str, turn: int, triangle: str) -> list[SsaValue]:
 
     The dtypes take turns, and complex matrices have either triangle once, as real ones have.
     """
-    dtype, batch, n = DTYPES[turn % _CALLS], batch_of(d), d.choices.choose((3, 1, 2, 4, 5))
+    dtype, batch, n = DTYPES[turn % _CALLS], batch_of(d), order_of(d, (3, 1, 2, 4, 5))
     routine = lapack.ROUTINES[name]
     rows = n if routine.square else d.choices.choose((3, 5, 2, 4))
     if name == "gtsv":

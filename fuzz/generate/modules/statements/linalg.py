@@ -9,7 +9,7 @@ from math import prod
 
 from fuzz.generate.modules.draft import COMPLEX, MOST, WIDE, Draft, array
 from fuzz.generate.modules.statements.table import STATEMENTS
-from fuzz.generate.values.matrices import DEFINITE, ONE_SIDED, TRIANGULAR, UNREAD_DIAGONAL
+from fuzz.generate.values.matrices import DEFINITE, GROWING, NEARLY_SINGULAR, ONE_SIDED, TRIANGULAR, UNREAD_DIAGONAL
 from fuzz.generate.values.recipes import Recipe
 from tenferro_ref.dtype import DType
 from tenferro_ref.stablehlo.literals import Shape
@@ -30,11 +30,16 @@ def batch_of(d: Draft) -> Shape:
     return d.choices.choose(((), (), (2,), (3,), (2, 1)))
 
 
+def order_of(d: Draft, orders: tuple[int, ...]) -> int:
+    """Rows of a square matrix; none now and then."""
+    return 0 if d.choices.chance(4) else d.choices.choose(orders)
+
+
 @STATEMENTS.row("cholesky")
 def _(d: Draft) -> SsaValue:
     """From either triangle; what is in the other one must not matter."""
-    dtype, n, lower = d.choices.choose(DTYPES), d.choices.choose((3, 2, 4, 1, 5)), d.choices.chance(40)
-    a = matrices(d, dtype, batch_of(d), n, n, (*ONE_SIDED, *DEFINITE))
+    dtype, n, lower = d.choices.choose(DTYPES), order_of(d, (3, 2, 4, 1, 5)), d.choices.chance(40)
+    a = matrices(d, dtype, batch_of(d), n, n, (*ONE_SIDED, *DEFINITE, NEARLY_SINGULAR))
     if not lower:
         a = d.transpose(a, [*range(a.rank - 2), a.rank - 1, a.rank - 2])
     factor = d.one("cholesky", [a], dtype, a.shape, f"lower = {str(lower).lower()}")
@@ -44,10 +49,10 @@ def _(d: Draft) -> SsaValue:
 
 @STATEMENTS.row("triangular_solve")
 def _(d: Draft) -> SsaValue:
-    dtype, batch, n, count = d.choices.choose(DTYPES), batch_of(d), 1 + d.choices.pick(5), 1 + d.choices.pick(3)
+    dtype, batch, n, count = d.choices.choose(DTYPES), batch_of(d), order_of(d, (1, 2, 3, 4, 5)), 1 + d.choices.pick(3)
     left, lower, unit = (d.choices.chance(50) for _ in range(3))
     transpose = d.choices.choose(("ADJOINT", "TRANSPOSE", "NO_TRANSPOSE"))
-    a = matrices(d, dtype, batch, n, n, (*TRIANGULAR, UNREAD_DIAGONAL) if unit else TRIANGULAR)
+    a = matrices(d, dtype, batch, n, n, (*TRIANGULAR, UNREAD_DIAGONAL) if unit else (*TRIANGULAR, GROWING))
     b = d.fresh(dtype, (*batch, *((n, count) if left else (count, n))), Recipe("ordinary", d.choices.integer(2)))
     words = {"left_side": left, "lower": lower, "unit_diagonal": unit}
     attrs = ", ".join(f"{word} = {str(flag).lower()}" for word, flag in words.items())
