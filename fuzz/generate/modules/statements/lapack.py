@@ -18,7 +18,6 @@ from fuzz.generate.values.matrices import (
     DEFINITE,
     GROWING,
     HERMITIAN,
-    NEARLY_SINGULAR,
     ONE_SIDED,
     REGULAR,
     TRIANGULAR,
@@ -38,7 +37,7 @@ _COMPLEX_NAMES = {routine: name for name, routine in lapack.COMPLEX_NAMES.items(
 _CALLS = 4
 #: Classes of the matrices that a routine is given; routines without an entry take any.
 _KINDS: dict[str, tuple[str, ...]] = {
-    "potrf": (*DEFINITE, NEARLY_SINGULAR), "trsm": (*TRIANGULAR, GROWING), "getrf": (*REGULAR, *ANY), "syevd": (*HERMITIAN, *ONE_SIDED),
+    "potrf": DEFINITE, "trsm": (*TRIANGULAR, GROWING), "getrf": (*REGULAR, *ANY), "syevd": (*HERMITIAN, *ONE_SIDED),
     "sytrd": (*HERMITIAN, *ONE_SIDED), "geev": REGULAR, "gees": REGULAR,
 }  # fmt: skip
 
