@@ -33,6 +33,13 @@ def budget(c: Context, function: str) -> float:
     return float(known[c.dtype.name])
 
 
+def _lost(c: Context, function: str) -> float:
+    """How much of a result may be lost by an underflow within the function, in the format that it is computed in."""
+    if c.dtype.is_narrow_float and c.dtype.name not in budgets()[function]:
+        return flush.lost_within_function(c.model, FORMATS[DType.F32])
+    return flush.lost_within_function(c.model, c.format)
+
+
 def _bounded(
     c: Context, function: str, x: Interval, low: Array, high: Array, nan: Array, terms: Array | float = 0.0
 ) -> Interval:
@@ -46,7 +53,7 @@ def _bounded(
         lo = np.where(none, np.inf, np.fmin(lo, c.format.greatest_at_or_below(low - off)))
         hi = np.where(none, -np.inf, np.fmax(hi, c.format.least_at_or_above(high + off)))
     # what underflows, or is flushed, between the terms of a polynomial is divided by its coefficients; the sign stays
-    lost = flush.lost_within_function(c.model, c.format)
+    lost = _lost(c, function)
     near = ~none & (low < lost * 2.0**30) & (high > -lost * 2.0**30)
     if np.count_nonzero(near):
         least = np.where(low >= 0, np.maximum(low - lost, 0), low - lost)

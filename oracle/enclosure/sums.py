@@ -147,8 +147,7 @@ def _common(x: Array, known: Array | None) -> Array:
 def total(c: Context, t: Addends, *, contraction: bool = False) -> Interval:
     """The sum in any order, of the products of a contraction or of anything."""
     f = c.format
-    n = t.lo.shape[-1]
-    one = t.lo is t.hi
+    n, one = t.lo.shape[-1], t.lo is t.hi
     # upper bounds with their signs changed, so that one call does for both
     bounds, sizes = (
         np.array((t.lo,) if one else (t.lo, -t.hi)),
@@ -168,14 +167,15 @@ def total(c: Context, t: Addends, *, contraction: bool = False) -> Interval:
     if one:
         sums = np.array((sums[0], -sums[0]))
     size, error = np.maximum.reduce(sizes), np.maximum.reduce(errors)
-    exact = None
-    real = sums - noise * sizes
+    exact, real = None, sums - noise * sizes
     if np.count_nonzero(t.quantum):
         exact = size < t.quantum / f.unit
         if c.zero_below:
             exact = exact & ((t.quantum >= c.zero_below) | (size == 0))
         real = np.where(exact, sums, real)
     ends = real - errors if exact is None else np.where(exact, real, real - errors)
+    if not t.merged and np.count_nonzero(errors > np.abs(sums)):
+        ends = np.fmax(ends, _of_one_sign(f, bounds, t.underflow * n))
     least, greatest = f.least_at_or_above(ends)
     greatest = -greatest
 
@@ -203,6 +203,16 @@ def total(c: Context, t: Addends, *, contraction: bool = False) -> Interval:
     quantum_of = t.quantum if t.quantum.shape == size.shape else np.broadcast_to(t.quantum, size.shape)
     memory = Terms(low, high, size_lo, size_hi, quantum_of, t.count + 1, contraction=contraction, products=contraction)
     return result.remembering(terms=memory)
+
+
+def _of_one_sign(f: Format, terms: Array, lost: float) -> Array:
+    """At least the largest of the `terms`, rounded, where none is negative: rounding is monotone, whatever the order. -inf elsewhere.
+
+    The last row of `terms` is of lower bounds of the terms with their signs changed; if there is one row, the terms are known.
+    """
+    both = terms if len(terms) == 2 else np.array((terms[0], -terms[0]))
+    largest = np.maximum(f.greatest_at_or_below(both.max(-1, initial=0)) - lost, 0)
+    return np.where((both >= 0).all(-1), largest, -np.inf)
 
 
 def _overflows(

@@ -109,6 +109,7 @@ def true_range(function: str, x: Array, dtype: DType) -> tuple[Array, Array]:
     kept = DType.F64 if dtype is DType.F64 else DType.F32
     exact = x.astype(kept.numpy)
     off = (np.abs(exact) < float(kept.finfo.tiny)) & (exact != 0) | ("argument" in budgets()[function])
+    off &= (true != 0) & ~np.isinf(true)  # a zero is exact, and so is a pole
     if off.any():
         for end in (-np.inf, np.inf):
             other = np.where(off, np.nextafter(exact, exact.dtype.type(end)), exact)

@@ -6,6 +6,9 @@ zero of its sign is admitted at once, so that no rule has to think of subnormal 
 *before* rounding is flushed although it rounds to the smallest normal number; where rounding took place, zero is
 admitted beside that number too.
 
+*Where it is not.* Floats with fewer exponents than F32 (F16, and those of 8, 6 and 4 bits but F8E8M0FNU) are computed in F32,
+where their subnormals are normal numbers, and F16's own instructions of processors take no notice of the mode that flushes.
+
 *Where more is to be said.* Of two subnormals, both read as zeros, an extremum may be either. One value that is read
 twice by a comparison may be read as zero once. The terms of a sum and the factors of a product that are lost on the
 way are an absolute error of a subnormal's worth each (`lost_below`), which without flushing is that of underflow: the
@@ -21,16 +24,22 @@ import numpy as np
 from oracle.enclosure.formats import FORMATS, Array, Format
 from oracle.enclosure.model import Model
 from oracle.enclosure.value import Enclosure, Interval, each_part
+from tenferro_ref.dtype import DType
+
+
+def flushes(model: Model, f: Format) -> bool:
+    """Whether subnormals of a format may be flushed."""
+    return model.flush and f.min_normal <= FORMATS[DType.F32].min_normal
 
 
 def zero_below(model: Model, f: Format) -> float:
     """The magnitude below which an operand may be read as zero."""
-    return f.min_normal if model.flush else 0.0
+    return f.min_normal if flushes(model, f) else 0.0
 
 
 def lost_below(model: Model, f: Format) -> float:
     """The magnitude below which a result may be lost."""
-    return f.min_normal if model.flush else f.least_subnormal
+    return f.min_normal if flushes(model, f) else f.least_subnormal
 
 
 #: How many times what is lost by an underflow within a function may be in its result: where subnormals are flushed at most 3.5 were seen (F32
@@ -41,21 +50,21 @@ _LOST, _LOST_GRADUALLY = 7.0, 71.0
 
 def lost_within_function(model: Model, f: Format) -> float:
     """How much of a result of a function may be lost by an underflow within it."""
-    return (_LOST if model.flush else _LOST_GRADUALLY) * lost_below(model, f)
+    return (_LOST if flushes(model, f) else _LOST_GRADUALLY) * lost_below(model, f)
 
 
 def lost_in_contraction(model: Model, f: Format) -> float:
     """How much may be lost of a product of a contraction, and of the sum with it: both may be flushed."""
-    return 2 * f.min_normal if model.flush else f.least_subnormal
+    return 2 * f.min_normal if flushes(model, f) else f.least_subnormal
 
 
 def of_known(model: Model, x: Enclosure) -> Enclosure:
     """An input or a constant: each subnormal, or the zero of its sign, and nothing between the two."""
-    return each_part(_either, x) if model.flush else x
+    return each_part(lambda part: _either(model, part), x)
 
 
-def _either(x: Interval) -> Interval:
-    admitted = _admit(x)
+def _either(model: Model, x: Interval) -> Interval:
+    admitted = of_result(model, x, inexact=False)
     if admitted is x or not x.is_point:
         return admitted
     two = admitted.lo < admitted.hi
@@ -64,12 +73,7 @@ def _either(x: Interval) -> Interval:
 
 def of_result(model: Model, x: Interval, *, inexact: bool) -> Interval:
     """A result, which was rounded (`inexact`) or only selected."""
-    return _admit(x, inexact=inexact) if model.flush else x
-
-
-def _admit(x: Interval, *, inexact: bool = False) -> Interval:
-    """Beside each subnormal, the zero of its sign."""
-    if not x.dtype.is_float:
+    if not x.dtype.is_float or not flushes(model, FORMATS[x.dtype]):
         return x
     least = FORMATS[x.dtype].min_normal
     if not np.count_nonzero((x.lo <= least) & (x.hi >= -least)):

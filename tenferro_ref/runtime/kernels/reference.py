@@ -34,7 +34,7 @@ erf, erfc, erfcx, erfinv, gamma, gammaln, psi, i1e = map(
 _SPECIAL: dict[str, Callable[[Values], Any]] = {
     "cbrt": np.cbrt, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh,
     "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "erf": erf,
-    "erfc": lambda x: _erfc(x), "erf_inv": erfinv, "lgamma": lambda x: _lgamma(x),
+    "erfc": lambda x: _erfc(x), "erf_inv": lambda x: np.copysign(erfinv(x), x), "lgamma": lambda x: _lgamma(x),
     "digamma": lambda x: _digamma(x), "bessel_i1e": lambda x: np.copysign(i1e(x), x),
 }  # fmt: skip
 _SPECIAL2: dict[str, Callable[[Values, Values], Any]] = {

@@ -21,7 +21,7 @@ from tenferro_ref.stablehlo.loader.tracer import ROWS, Row, Tracer
 _FUNCTIONS = {f"chlo.{name}": name for name in ops.Special.functions if name not in ("cbrt", "tan")}
 
 #: `chlo` ops whose rule takes complex numbers as well.
-_COMPLEX = frozenset({"chlo.conj", "chlo.square", "chlo.tan"})
+_COMPLEX = frozenset({"chlo.conj", "chlo.tan"})
 
 
 def keeps(name: str, is_complex: bool) -> bool:

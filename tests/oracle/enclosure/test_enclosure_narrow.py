@@ -213,3 +213,52 @@ def test_powers_of_two_alone_are_not_rounded_to_zero() -> None:
     b = GraphBuilder(policy=STABLEHLO)
     with pytest.raises(Unsupported, match="has no zero"):
         b.apply(ops.ReducePrecision(3, 1), b.input("F8E8M0FNU", (2,)))
+
+
+#: Formats whose subnormals are normal numbers of F32.
+_SMALLER = [DType.F16, DType.F8E5M2, DType.F8E4M3FN, DType.F8E3M4, DType.F4E2M1FN]
+
+
+@pytest.mark.parametrize("dtype", _SMALLER, ids=str)
+@pytest.mark.parametrize("model", ["xla", "cuda", "iree"])
+def test_subnormals_of_a_format_smaller_than_f32_are_never_flushed(dtype: DType, model: str) -> None:
+    least, normal = float(dtype.finfo.smallest_subnormal), float(dtype.finfo.smallest_normal)
+    x = of(dtype, [s * k * least for k in range(1, int(normal / least)) for s in (1, -1)][:64])
+    for op in (ops.Negate(), ops.Abs(), ops.Convert(DType.F32)):
+        made = run(apply(op), x, model=MODELS[model])
+        assert not made.contains(np.zeros(x.shape, made.dtype.numpy)).any()
+    made = run(apply(ops.Multiply()), x, np.ones_like(x), model=MODELS[model])
+    assert made.contains(x).all()
+    assert model == "iree" or (made.lo == made.hi).all()
+
+
+@pytest.mark.parametrize("model", ["ieee", "xla", "cuda"])
+@pytest.mark.parametrize(("dtype", "count"), [(DType.BF16, 300), (DType.F8E4M3FN, 40), (DType.F16, 3000)])
+def test_a_sum_without_negative_terms_is_at_least_the_largest(dtype: DType, count: int, model: str) -> None:
+    x = of(dtype, [2.0] + [1.0] * (count - 1))
+    for sign in (1, -1):
+        terms = of(dtype, sign * x.astype(float))
+        for made in (
+            run(apply(ops.ReduceSum((0,))), terms, model=MODELS[model]),
+            run(apply(DOT), terms, np.ones_like(terms), model=MODELS[model]),
+        ):
+            assert not made.contains(np.asarray(sign * 1.5).astype(dtype.numpy)).any()
+            assert made.contains(np.asarray(sign * 2 ** (dtype.finfo.nmant + 1)).astype(dtype.numpy)).all()
+
+
+@pytest.mark.parametrize("function", ["erfc", "erf_inv", "lgamma", "digamma", "bessel_i1e", "sinh", "cosh"])
+def test_a_function_by_a_formula_in_f32_may_read_bf16_unrounded(function: str) -> None:
+    """But not what another such function gave, nor what was given."""
+    has_roots = function in ("lgamma", "digamma")  # their budgets are half an ULP of 1 or more
+    op, x, half = ops.Special(function), of(DType.BF16, np.linspace(0.3, 0.9, 60)), of(DType.BF16, [0.7071] * 60)
+    (of_f32,) = run_kernel(op, STABLEHLO, x.astype(np.float32) * half.astype(np.float32))
+    right, (given,) = narrowed(DType.BF16, of_f32), run_kernel(op, STABLEHLO, x)
+
+    def made(b, x, y):
+        return b.apply(op, b.apply(ops.Multiply(), x, y))
+
+    assert run(made, x, half).contains(right).all()
+    assert has_roots or not run(made, x, half, model=IEEE).contains(right).all()
+    known = run(apply(op), x)
+    assert known.contains(given).all()
+    assert has_roots or (known.hi - known.lo <= 2.0**-7 * np.abs(known.hi)).all()

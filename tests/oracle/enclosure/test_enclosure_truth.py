@@ -384,3 +384,14 @@ def test_a_function_has_no_value_beside_its_domain():
     made = enclose(b.build(result), [x], IEEE)[0]
     assert made.contains(np.full(1, np.nan, np.float32)).all()
     assert not made.contains(np.full(1, np.inf, np.float32)).any()
+
+
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F64, DType.F16], ids=str)
+@pytest.mark.parametrize(
+    ("function", "at", "value"), [("sinh", 0, 0), ("erf_inv", 0, 0), ("erf_inv", 1, np.inf), ("erf_inv", -1, -np.inf)]
+)
+def test_a_zero_and_a_pole_of_a_function_are_exact(function, at, value, dtype):
+    b = GraphBuilder(policy=ops.STABLEHLO)
+    program = b.build(b.apply(ops.Special(function), b.input(dtype, (1,))))
+    (made,) = enclose(program, [np.array([at], dtype.numpy)], XLA)
+    assert (made.lo == value) & (made.hi == value)
