@@ -180,23 +180,25 @@ _SOUND = (
     "if in a while", "chlo.scan", "scatter that overwrites again", "scatter", "gather", "complex of parts",
     "reduce of mixed types", "reduce by a comparison", "dynamic_update_slice", "rng_bit_generator THREE_FRY",
 )  # fmt: skip
+#: Those of which builds are known to be wrong (0231; 0009 of a constant part), so that our own readings alone are asked.
+_OF_OURS = ("reduce_precision", "chlo of complex numbers")
 
 
-@pytest.mark.parametrize("name", _SOUND)
+@pytest.mark.parametrize("name", [*_SOUND, *_OF_OURS])
 def test_other_executors_and_readings_agree(name: str, pool: Pool) -> None:
     plugin_or_skip("lam115")
+    plugins = ("pjrt:lam115@parity",) if name in _SOUND else ()
     programs = [case for case in generate(11, 0, 32) if len(case.program.instructions) > 8]
     passed = Counter[str]()
     for number in range(4):
         case = _drawn(name, number, programs[number])
-        for executor in map(pool.make, ("pjrt:lam115@parity", "native-reloaded", "native:reread")):
+        for executor in map(pool.make, (*plugins, "native-reloaded", "native:reread")):
             answer = judge(executor, Reference(case, NativeExecutor()))
             passed[executor.name] += answer.verdict is Verdict.PASS
             assert not answer.verdict.is_disagreement, (
                 f"{executor.name}: {answer.reason}\n{case.source and case.source.text}"
             )
-    assert passed["pjrt:lam115@parity"] >= 3, passed
-    assert passed["native-reloaded"] >= 3, passed
+    assert all(passed[executor] >= 3 for executor in (*plugins, "native-reloaded")), passed
 
 
 @pytest.mark.parametrize("settings", [("ops=Exp,Add",), ("dtypes=F32",), ("modules=0",)])

@@ -19,17 +19,8 @@ from fuzz.generate.batches import generate
 from fuzz.generate.decode import decode
 from fuzz.generate.header import HEADER
 from fuzz.generate.ops.linalg import MATRICES as CLASSES
-from fuzz.generate.values.matrices import (
-    DEFINITE,
-    GROWING,
-    HERMITIAN,
-    MATRICES,
-    NEARLY_SINGULAR,
-    ONE_SIDED,
-    REGULAR,
-    SINGULAR,
-    matrices,
-)  # fmt: skip
+from fuzz.generate.values import matrices as m
+from fuzz.generate.values.matrices import DEFINITE, HERMITIAN, MATRICES, ONE_SIDED, REGULAR, SINGULAR, matrices
 from fuzz.generate.values.recipes import FULL, Recipe, array_of
 from oracle.case import Case
 from oracle.judge import Reference, judge
@@ -203,10 +194,12 @@ def test_matrices_are_of_their_class(kind: str, dtype: DType) -> None:
             assert np.allclose(values, np.rint(values), atol=1e-5)
         if kind == SINGULAR:
             assert not x.any(0).all()
-        if kind == NEARLY_SINGULAR:
+        if kind == "one small pair":
+            assert (np.abs(x[x != 0]) < 1e-11).sum() == 2
+        if kind == m.NEARLY_SINGULAR:
             assert (x == x.conj().T).all()
             assert values[-1] < 1e-6 < values[-2]
-        if kind == GROWING:
+        if kind == m.GROWING:
             assert np.abs(x[1, 0]) > 1e15 * np.abs(np.diag(x)).max()
 
 

@@ -110,7 +110,8 @@ def _joined() -> tuple[str, ...]:
 def decode(choices: Choices, statements: Sequence[str], case: Case) -> Case:
     """The module with statements of these names, `unmade` if the reader refuses it.
 
-    It is `case` where what the emitter wrote of that may be no StableHLO: executors that are given its program say so.
+    `case` itself, if the text is no StableHLO and begins with what the emitter wrote of it: that may be the emitter's fault, which
+    executors that are given the program show.
 
     Raises
     ------

@@ -28,7 +28,7 @@ DEFINITE = ("definite", "repeated", "conditioned", "one small pair", "identity")
 NEARLY_SINGULAR = "nearly singular"
 #: Square; either triangle with the diagonal is regular: the diagonal has the largest magnitudes.
 TRIANGULAR = ("triangular", "dominant", "identity")
-#: Triangular, with elements so far above the diagonal ones that a solution grows beyond F32 in a few rows.
+#: Triangular, with elements so much larger than those of the diagonal that a solution grows beyond F32 in a few rows.
 GROWING = "growing"
 #: With zeros on the diagonal: regular if the diagonal is said to be of ones and not to be read.
 UNREAD_DIAGONAL = "unread diagonal"
@@ -94,7 +94,7 @@ def _falling(rng: Generator, k: int, count: int) -> Array:
 
 
 def _nearly_zero(rng: Generator, k: int, count: int) -> Array:
-    """The last one is about as large as rounding errors of F32, or of F64."""
+    """All positive but the last one, which is about as large as rounding errors of F32, or of F64, and of either sign."""
     values = _both_signs(rng, k, count)
     values[:-1] = np.abs(values[:-1])
     bits = rng.choice((22, 24, 26, 51, 53, 55), count)
@@ -207,16 +207,8 @@ _PHASES = np.array([1, 0.6 + 0.8j, 1j, -1, 0.28 - 0.96j])
 
 #: Classes that keep what they promise if rows and columns have phases of their own; with the same ones a determinant is real.
 _OF_ANY_PHASE = (
-    "regular",
-    "graded",
-    "dominant",
-    "orthogonal",
-    "deficient",
-    "integers",
-    "triangular",
-    UNREAD_DIAGONAL,
-    GROWING,
-)
+    *("regular", "graded", "dominant", "orthogonal", "deficient", "integers", "triangular"), UNREAD_DIAGONAL, GROWING,
+)  # fmt: skip
 
 
 def matrices(kind: str, rng: Generator, dtype: DType, shape: tuple[int, ...]) -> Array:

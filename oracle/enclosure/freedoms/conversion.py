@@ -3,7 +3,8 @@
 XLA computes BF16 in F32, and 8 bits in F16, and rounds each result but the one that a Convert to that format reads: its passes
 `float-normalization-bf16` and the like leave the two conversions out, unless `xla_allow_excess_precision` is off (it is on by default;
 measured 2026-11-23 and 2026-11-24 on three builds). What a Convert gave is rounded there, and so is what goes on to another op, or to F64.
-Functions that CHLO defines by formulas in F32 begin with such a Convert of BF16, and end with one back (measured 2026-11-30).
+Functions that CHLO defines by formulas in F32 begin with such a Convert of BF16, and end with one back; what the other ones give
+(`erf`, `tan`, `atan2`, `cbrt`) goes to a Convert unrounded as any result does (measured 2026-11-30).
 
 *Bound.* That of `excess`. Beyond the largest value of a format without infinities F16 has a number or an infinity. A root in
 8 bits is rounded to F16 first: F16 has 11 digits, and a root of 5 digits is the same as if rounded once with 12 (Figueroa 1995).
@@ -32,24 +33,23 @@ def computed_in(dtype: DType) -> DType | None:
     return DType.F16 if dtype.is_narrow_float and dtype.bits <= 8 else None
 
 
-def of_operand(model: Model, op: Op, maker: Op | None, x: Enclosure) -> Enclosure:
-    """An operand of `op`, given what made it."""
-    if not model.excess_converted or not isinstance(x, Interval):
-        return x
-    to = op.to if isinstance(op, ops.Convert) else DType.F32 if _in_f32(op) else None
-    if to is None or to is not computed_in(x.dtype):
-        return x
-    rounds = isinstance(maker, (*ROUNDING, *_FUNCTIONS)) and not isinstance(maker, ops.Convert) and not _in_f32(maker)
-    return _beyond(unrounded(x)) if rounds else x
-
-
 #: Functions of BF16 for which CHLO has a formula in F32.
-_IN_F32 = frozenset({"bessel_i1e", "cosh", "digamma", "erf_inv", "erfc", "lgamma", "polygamma", "sinh", "zeta"})
+_BY_FORMULA = frozenset({"bessel_i1e", "cosh", "digamma", "erf_inv", "erfc", "lgamma", "polygamma", "sinh", "zeta"})
 _FUNCTIONS = (ops.Special, ops.Special2)
 
 
-def _in_f32(op: Op | None) -> bool:
-    return isinstance(op, _FUNCTIONS) and op.function in _IN_F32
+def _converts(op: Op | None) -> bool:
+    """Whether an op converts its operand first, and what it gives last."""
+    return isinstance(op, ops.Convert) or (isinstance(op, _FUNCTIONS) and op.function in _BY_FORMULA)
+
+
+def of_operand(model: Model, op: Op, maker: Op | None, x: Enclosure) -> Enclosure:
+    """An operand of `op`, given what made it."""
+    if not (model.excess_converted and _converts(op) and isinstance(x, Interval)):
+        return x
+    to = op.to if isinstance(op, ops.Convert) else DType.F32
+    rounds = isinstance(maker, (*ROUNDING, *_FUNCTIONS)) and not _converts(maker)
+    return _beyond(unrounded(x)) if rounds and to is computed_in(x.dtype) else x
 
 
 def _beyond(x: Interval) -> Interval:

@@ -60,7 +60,7 @@ def lost_in_contraction(model: Model, f: Format) -> float:
 
 def of_known(model: Model, x: Enclosure) -> Enclosure:
     """An input or a constant: each subnormal, or the zero of its sign, and nothing between the two."""
-    return each_part(lambda part: _either(model, part), x)
+    return each_part(lambda part: _either(model, part), x) if model.flush else x
 
 
 def _either(model: Model, x: Interval) -> Interval:
@@ -72,7 +72,7 @@ def _either(model: Model, x: Interval) -> Interval:
 
 
 def of_result(model: Model, x: Interval, *, inexact: bool) -> Interval:
-    """A result, which was rounded (`inexact`) or only selected."""
+    """A result, which was rounded (`inexact`) or only selected: beside each subnormal, the zero of its sign."""
     if not x.dtype.is_float or not flushes(model, FORMATS[x.dtype]):
         return x
     least = FORMATS[x.dtype].min_normal

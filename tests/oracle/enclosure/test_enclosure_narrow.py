@@ -246,6 +246,15 @@ def test_a_sum_without_negative_terms_is_at_least_the_largest(dtype: DType, coun
             assert made.contains(np.asarray(sign * 2 ** (dtype.finfo.nmant + 1)).astype(dtype.numpy)).all()
 
 
+@pytest.mark.parametrize("function", ["erf", "tan", "erfc", "sinh"])
+def test_a_function_of_bf16_that_is_converted_to_f32_goes_there_unrounded_but_by_a_formula(function: str) -> None:
+    op, x = ops.Special(function), of(DType.BF16, np.linspace(0.3, 0.9, 60))
+    (of_f32,) = run_kernel(op, STABLEHLO, x.astype(np.float32))
+    made = run(lambda b, x: b.apply(ops.Convert(DType.F32), b.apply(op, x)), x)
+    assert made.contains(of_f32).all() == (function in ("erf", "tan"))
+    assert made.contains(narrowed(DType.BF16, of_f32).astype(np.float32)).all()
+
+
 @pytest.mark.parametrize("function", ["erfc", "erf_inv", "lgamma", "digamma", "bessel_i1e", "sinh", "cosh"])
 def test_a_function_by_a_formula_in_f32_may_read_bf16_unrounded(function: str) -> None:
     """But not what another such function gave, nor what was given."""

@@ -144,7 +144,7 @@ def _(d: Draft) -> SsaValue:
 
 
 def _algorithm(operands: str, sums: str) -> str:
-    """That which rounds operands to one type and sums in another."""
+    """The attribute by which operands are rounded to one type and products are added in another."""
     counts = "lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1"
     types = f"lhs_precision_type = {operands}, rhs_precision_type = {operands}, accumulation_type = {sums}"
     return f"#stablehlo.dot_algorithm<{types}, {counts}, allow_imprecise_accumulation = false>"

@@ -13,16 +13,7 @@ import numpy as np
 from fuzz.generate.modules.draft import Draft
 from fuzz.generate.modules.statements.linalg import DTYPES, batch_of, matrices, order_of
 from fuzz.generate.modules.statements.table import STATEMENTS
-from fuzz.generate.values.matrices import (
-    ANY,
-    DEFINITE,
-    GROWING,
-    HERMITIAN,
-    ONE_SIDED,
-    REGULAR,
-    TRIANGULAR,
-    UNREAD_DIAGONAL,
-)  # fmt: skip
+from fuzz.generate.values import matrices as m
 from fuzz.generate.values.recipes import Recipe
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
@@ -37,8 +28,8 @@ _COMPLEX_NAMES = {routine: name for name, routine in lapack.COMPLEX_NAMES.items(
 _CALLS = 4
 #: Classes of the matrices that a routine is given; routines without an entry take any.
 _KINDS: dict[str, tuple[str, ...]] = {
-    "potrf": DEFINITE, "trsm": (*TRIANGULAR, GROWING), "getrf": (*REGULAR, *ANY), "syevd": (*HERMITIAN, *ONE_SIDED),
-    "sytrd": (*HERMITIAN, *ONE_SIDED), "geev": REGULAR, "gees": REGULAR,
+    "potrf": m.DEFINITE, "trsm": (*m.TRIANGULAR, m.GROWING), "getrf": (*m.REGULAR, *m.ANY), "syevd": (*m.HERMITIAN, *m.ONE_SIDED),
+    "sytrd": (*m.HERMITIAN, *m.ONE_SIDED), "geev": m.REGULAR, "gees": m.REGULAR,
 }  # fmt: skip
 
 
@@ -89,15 +80,15 @@ def _call(d: Draft, name: str, turn: int, triangle: str) -> list[SsaValue]:
         rhs = d.fresh(dtype, (*batch, n, 2), Recipe("ordinary", d.choices.integer(2)))
         return [middle, *_results(d, name, [lines[0], middle, lines[2], rhs])]
     unit = name == "trsm" and d.choices.chance(50)
-    a = matrices(d, dtype, batch, rows, n, (*_KINDS.get(name, ANY), *([UNREAD_DIAGONAL] if unit else [])))
+    a = matrices(d, dtype, batch, rows, n, (*_KINDS.get(name, m.ANY), *([m.UNREAD_DIAGONAL] if unit else [])))
     if name in ("orgqr", "ormqr"):
         if rows < n:
             a = d.transpose(a, [*range(a.rank - 2), a.rank - 1, a.rank - 2])
         packed, tau = _results(d, "geqrf", [a])
         if name == "orgqr":
             return [packed, tau, *_results(d, name, [packed, tau])]
-        left, m = d.choices.chance(50), a.shape[-2]
-        c = d.fresh(dtype, (*batch, *((m, 2) if left else (2, m))), Recipe("ordinary", d.choices.integer(2)))
+        left, height = d.choices.chance(50), a.shape[-2]
+        c = d.fresh(dtype, (*batch, *((height, 2) if left else (2, height))), Recipe("ordinary", d.choices.integer(2)))
         return [packed, tau, *_results(d, name, [packed, tau, c], left="T" if left else "F")]
     if name == "geqp3":
         return _results(d, name, [a, d.argument(np.zeros((*batch, n), np.int32, order="F"))])
