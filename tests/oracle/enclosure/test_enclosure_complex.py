@@ -444,9 +444,14 @@ def test_the_zero_imaginary_part_of_a_sum_of_real_numbers_is_known(moved: str) -
     assert not strict.contains(fused).all()
 
 
+@pytest.mark.parametrize(
+    "numbers", [(complex(0, np.inf), complex(0, np.nan), complex(-np.inf, 0.5)), (complex(0, -0.0),) * 3]
+)
 @pytest.mark.parametrize("terms", [0, 1])
-def test_a_contraction_over_one_term_leaves_a_factor_of_one_out_as_a_product_does(terms: int) -> None:
-    z = C64([complex(0, np.inf), complex(0, np.nan), complex(-np.inf, 0.5)]).reshape((3,) + (1,) * terms)
+def test_a_contraction_over_one_term_leaves_a_factor_of_one_out_as_a_product_does(
+    terms: int, numbers: tuple[complex, ...]
+) -> None:
+    z = C64(numbers).reshape((3,) + (1,) * terms)
     factor = np.ones((1,) * terms, C64)
     dot = ops.DotGeneral(tuple(range(1, 1 + terms)), tuple(range(terms)), (), ())
     gives_operand = [z.reshape(3)]
