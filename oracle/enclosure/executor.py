@@ -26,6 +26,7 @@ from oracle.enclosure import (  # noqa: F401 - each fills its rows of a table
     integers,
     moves,
     narrowing,
+    pieces,
     poles,
     products,
     reference,
@@ -169,14 +170,14 @@ def _slots(
             operands = [conversion.of_operand(model, ins.op, _op_of(makers.get(s)), values[s]) for s in ins.input_slots]
             c = contexts[types[slot].dtype]
             back = unchanged.there_and_back(ins, makers, values)
-            result = unchanged.slices_joined(ins, makers, values) if back is None else values[back]
+            result = moved = pieces.piece(ins, makers, values) if back is None else values[back]
             if result is None and (k := integers.gives_back(ins.op, operands)) is not None:
                 result = operands[k]
             if result is None:
                 result = poles.by_sides(partial(_enclosed, ins.op, c, n), ins.op, operands)
             result = real.of_result(model, ins.op, result, tuple(operands))
             result = narrowing.of_result(ins.op, contexts, result, operands)
-            made = derived(result, model, moves.read_of(ins.op, operands))
+            made = derived(result, model, [moved] if moved else moves.read_of(ins.op, operands))
             if operands and moves.is_spread(ins.op, operands[0], made, n):
                 made = made.known_as(const=made.const, repeated=True)
             # computed twice from the same is computed once

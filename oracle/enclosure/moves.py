@@ -132,7 +132,8 @@ def _reverse(op: ops.Reverse, c: Context, x: Interval) -> Interval:
 
 @ENCLOSE.row(ops.Concatenate)
 def _concatenate(op: ops.Concatenate, c: Context, *parts: Interval) -> Interval:
-    return concatenated(parts, op.axis)
+    filled = [part for part in parts if part.shape[op.axis]]
+    return filled[0] if len(filled) == 1 else concatenated(parts, op.axis)
 
 
 def concatenated(parts: Sequence[Interval], axis: int) -> Interval:

@@ -6,9 +6,7 @@ itself: its sets, and all that is known of where it came from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -79,30 +77,6 @@ def chosen(pred: Interval, x: Interval, y: Interval) -> Interval | None:
     if not pred.const:
         return None
     return y if not np.any(pred.can_true) else x if not np.any(pred.can_false) else None
-
-
-def slices_joined(
-    ins: Instruction, makers: Mapping[int, Instruction], values: Mapping[int, Enclosure]
-) -> Enclosure | None:
-    """What a Concatenate gives of slices of one value that follow one another: that value, or one slice of it."""
-    pieces = [makers.get(slot) for slot in ins.input_slots]
-    if not isinstance(ins.op, ops.Concatenate) or not all(p and isinstance(p.op, ops.Slice) for p in pieces):
-        return None
-    axis, slices = ins.op.axis, [p.op for p in pieces if p and isinstance(p.op, ops.Slice)]
-    if len({p.input_slots[0] for p in pieces if p}) > 1 or any(stride != 1 for s in slices for stride in s.strides):
-        return None
-    first, last = slices[0], slices[-1]
-    follow = all(a.limits[axis] == b.starts[axis] for a, b in pairwise(slices))
-    others = {(*s.starts[:axis], *s.starts[axis + 1 :], *s.limits[:axis], *s.limits[axis + 1 :]) for s in slices}
-    if not follow or len(others) > 1:
-        return None
-    limits = (*first.limits[:axis], last.limits[axis], *first.limits[axis + 1 :])
-    whole = next(values[p.input_slots[0]] for p in pieces if p)
-    if not any(first.starts) and limits == whole.shape[: len(limits)]:
-        return whole
-    index = tuple(map(slice, first.starts, limits))
-    cut: Callable[[Array], Any] = lambda a: a[index]  # noqa: E731
-    return whole.map(cut)
 
 
 def there_and_back(ins: Instruction, makers: Mapping[int, Instruction], values: Mapping[int, Enclosure]) -> int | None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oracle.enclosure import IEEE, XLA, Interval, enclose
+from oracle.enclosure import IEEE, XLA, Interval, enclose, enclose_sets
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import STABLEHLO, CompareDir
@@ -313,3 +313,36 @@ def test_a_product_keeps_its_sign_and_size_where_a_partial_one_may_underflow() -
     assert flushed.contains(F32(-0.0))
     assert not flushed.contains(F32(0))
     assert flushed.lo > -1.0002e-10
+
+
+def test_a_root_that_is_taken_out_of_what_it_was_put_into_is_that_root() -> None:
+    """log(sqrt x) may be half of log x: where the place of the root is known, also for several input sets at once."""
+    b = GraphBuilder(policy=STABLEHLO)
+    x, y, i = b.input(DType.F64, (2,)), b.input(DType.F64, (2,)), b.input(DType.I32, (1,))
+    root, one = b.apply(ops.Sqrt(), x), b.constant(np.int32(1), DType.I32).broadcast_to((1,))
+    cut = lambda v, low, high: b.apply(ops.Slice((low,), (high,), (1,)), v)  # noqa: E731
+    window = lambda v, start: b.apply(ops.DynamicSlice((2,)), v, start)  # noqa: E731
+    both, front = b.apply(ops.Concatenate(0), y, root, y), b.apply(ops.Concatenate(0), root, y)
+    written = lambda start: b.apply(ops.DynamicUpdateSlice(), b.apply(ops.Concatenate(0), y, y), root, start)  # noqa: E731
+    ways = {
+        b.apply(ops.Concatenate(0), root): True,
+        b.apply(ops.Concatenate(0), root, cut(y, 0, 0)): True,
+        cut(both, 2, 4): True,
+        window(b.apply(ops.Concatenate(0), cut(y, 0, 1), root), one): True,
+        cut(written(one), 1, 3): True,
+        window(written(one), one): True,
+        window(written(one + one * 9), one + one): True,  # both are clamped
+        window(front, i): False,
+        cut(written(i), 0, 2): False,
+        cut(written(one), 2, 4): False,
+        cut(both, 3, 5): False,
+    }
+    program = b.build(*(b.apply(ops.Log(), way) for way in ways))
+    sets = [[np.array([2.0, n]), np.array([n, 2.0]), np.zeros(1, np.int32)] for n in (2.0, 1.7)]
+    half = 0.34657359027997264  # of log 2; the logarithm of the rounded root is greater
+    for made in (
+        enclose(program, sets[0], XLA),
+        [e.map(lambda a: a[..., 0]) for e in enclose_sets(program, sets, XLA)],
+    ):
+        assert [bool(e.contains(np.float64([half, half]))[0]) for e in made] == list(ways.values())
+    assert not any(e.contains(np.float64([half, half])).any() for e in enclose(program, sets[0], IEEE))
