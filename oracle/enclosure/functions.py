@@ -19,6 +19,7 @@ from oracle.enclosure.origin import Unrounded
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import Interval, hull
 from tenferro_ref import ops
+from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Op
 
 #: Non-point arguments of sin and cos beyond this give [-1, 1]: the bounds no longer show whether an extremum lies between them.
@@ -117,11 +118,16 @@ def _expm1(op: Op, c: Context, x: Interval) -> Interval:
     return _function(c, x, "Expm1", low, high, x.nan, range_=(-1.0, np.inf), pos=x.pos_zero, neg=x.neg_zero)
 
 
+#: From where on XLA:CPU gives 1 for tanh in F32; from 9 on it gives 1 - 3/2^24, unless the C library is called.
+_TANH_CUT = 20.0
+
+
 @ENCLOSE.row(ops.Tanh)
 def _tanh(op: Op, c: Context, x: Interval) -> Interval:
     low, high = _ends(c, x, np.tanh)
-    # so far out that 1 - |tanh x| = 2 exp(-2 |x|) is below u / 64: XLA:CPU cuts off at 20 in F64, where it is u / 13
-    far = (x.lo <= x.hi) & (np.maximum(x.lo, -x.hi) > np.log(128 / c.format.unit) / 2)
+    # so far out that 1 - |tanh x| = 2 exp(-2 |x|) is below u / 64: XLA:CPU cuts off at 20 in F64, where it is u / 13, and in F32
+    cut = max(_TANH_CUT if c.dtype is DType.F32 else 0.0, np.log(128 / c.format.unit) / 2)
+    far = (x.lo <= x.hi) & (np.maximum(x.lo, -x.hi) >= cut)
     return _function(c, x, "Tanh", low, high, x.nan, range_=(-1.0, 1.0), pos=x.pos_zero, neg=x.neg_zero, exact=far)
 
 
@@ -155,7 +161,7 @@ def _sqrt(op: Op, c: Context, x: Interval) -> Interval:
     else:
         lo = f.nearest(low)
         hi = lo if high is low else f.nearest(high)
-    lo, hi = approximations.within(c, lo, hi)
+    lo, hi = approximations.within(c, lo, hi, (low, high))
     result = c.build(lo, hi, x.nan | (x.lo < 0), x.pos_zero, x.neg_zero)
     return result.from_(gathering.root(c, inside, low, high))
 

@@ -63,7 +63,7 @@ _OFTEN: dict[str, int] = {
     "Qr": 3, "Lu": 3, "TriangularSolve": 4, "Svd": 4, "LuSolvePrepared": 4, "FullPivLuSolve": 2, "FullPivLu": 3,
     "SignDetFromLuFactor": 2, "LogAbsDetFromLuFactor": 2, "Cholesky": 2, "Solve": 2, "irfft": 3, "rfft": 2, "einsum": 4,
     "Scatter": 4, "Gather": 3, "Pad": 3, "PadToMatch": 2, "BroadcastInDim": 3, "Transpose": 2, "DotGeneral": 8, "ReduceProd": 4, "Add": 2, "EighVals": 2, "Eigh": 2, "SvdVals": 2, "ReduceMax": 2, "Slice": 3, "ExtractDiag": 2, "EmbedDiag": 2, "Abs": 2, "Pow": 2,
-    "Concatenate": 2,
+    "Concatenate": 2, "Clamp": 2,
 }  # fmt: skip
 #: Axes that an operand should have for a rule to have something to do: of a contraction, several of each kind.
 _AXES: dict[Any, int] = {
@@ -175,7 +175,7 @@ def primal(config: Config, entry: Entry, round_: int, stream: Stream) -> Case:
         g.symbols = 1 + decisions.pick(255)
     whole = key is ops.Pow and dtype.is_float and decisions.chance(40)
     _grow(g, key, dtype, genes, decisions, number, whole)
-    _set_values(g, key, decisions, whole)
+    _set_values(g, key, number, whole)
     return _partly_still(g.case(), g.config, decisions, 60 if key in _PARTED else 20)
 
 
@@ -310,9 +310,9 @@ def _without_phases(g: Growth, key: Any, made: Value, decisions: Choices) -> Val
     return made
 
 
-def _set_values(g: Growth, key: Any, decisions: Choices, whole: bool) -> None:
-    """Zeros and ties for an op that has kinks, in most of its programs; positive numbers where others have no derivative."""
-    simple = whole or (key in _KINKED and decisions.chance(75))
+def _set_values(g: Growth, key: Any, number: int, whole: bool) -> None:
+    """Zeros and ties for an op that has kinks, in three turns of four; positive numbers where others have no derivative."""
+    simple = whole or (key in _KINKED and number % 4 != 3)
     kind = "simple" if simple else "positive" if key in _POSITIVE else ""
     if not kind:
         return

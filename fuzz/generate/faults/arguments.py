@@ -12,6 +12,7 @@ from tenferro_ref import ops
 from tenferro_ref.dims import DimExpr, DimOp, InputDim
 from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.ops import CONTRACTIONS, MAX_ELEMENTS, MAX_RANK, REDUCTIONS
+from tenferro_ref.program import Value
 
 FAULTS = Faults()
 
@@ -58,28 +59,56 @@ def tensor_too_large(g: Growth, op: type[Any]) -> Faulty:
 
 
 _HUGE = 2**63 - 1
-_DIM_FAULTS: tuple[tuple[str, Callable[[int], DimExpr]], ...] = (
+_NOWHERE: tuple[tuple[str, Callable[[int], DimExpr]], ...] = (
     ("InputOutOfBounds", lambda rank: InputDim(1, 0)),
     ("InputOutOfBounds", lambda rank: InputDim(-1, 0)),
     ("AxisOutOfBounds", lambda rank: InputDim(0, rank)),
     ("AxisOutOfBounds", lambda rank: InputDim(0, -1)),
-    ("AddOverflow", lambda rank: DimOp("add", DimOp("add", _HUGE, _HUGE), 2)),
-    ("SubUnderflow", lambda rank: DimOp("sub", 2, 3)),
-    ("MulOverflow", lambda rank: DimOp("mul", _HUGE, 3)),
-    ("MulOverflow", lambda rank: DimOp("mul", 2**32, 2**32)),  # 0, were it to wrap
-    ("MulOverflow", lambda rank: DimOp("mul", 2**62 + 1, 4)),  # 4
-    ("FloorDivByZero", lambda rank: DimOp("floordiv", 4, 0)),
-    ("FloorDivByZero", lambda rank: DimOp("max", 1, DimOp("floordiv", 4, DimOp("sub", 3, 3)))),
+)
+_TOO_LARGE: tuple[tuple[str, DimExpr], ...] = (
+    ("AddOverflow", DimOp("add", DimOp("add", _HUGE, _HUGE), 2)),
+    ("MulOverflow", DimOp("mul", _HUGE, 3)),
+    ("MulOverflow", DimOp("mul", 2**32, 2**32)),  # 0, were it to wrap
+    ("MulOverflow", DimOp("mul", 2**62 + 1, 4)),  # 4
+)
+_OVER_ZERO: tuple[DimExpr, ...] = (
+    DimOp("floordiv", 4, 0),
+    DimOp("max", 1, DimOp("floordiv", 4, DimOp("sub", 3, 3))),
 )
 
 
-@FAULTS.instruction("InvalidArgument", ops.Reshape, ops.BroadcastInDim)
-def dim_expression(g: Growth, op: type[Any]) -> Faulty:
-    x = operand(g, ops.Add)
-    argument, make = g.choices.choose(_DIM_FAULTS)
-    shape: tuple[DimExpr, ...] = (*shape_of(x), make(x.type.rank))
+def _with_extent(op: type[Any], x: Value, extent: DimExpr, argument: str) -> Faulty:
+    """`x` with one more axis, whose extent does not come to a number."""
+    shape: tuple[DimExpr, ...] = (*shape_of(x), extent)
     faulty = op(shape) if op is ops.Reshape else op(shape, tuple(range(x.type.rank)))
     return Faulty(faulty, (x,), argument=argument, blamed="DimExpr")
+
+
+@FAULTS.instruction("InvalidArgument", ops.Reshape, ops.BroadcastInDim)
+def extent_of_what_is_not_there(g: Growth, op: type[Any]) -> Faulty:
+    x = operand(g, ops.Add)
+    argument, make = g.choices.choose(_NOWHERE)
+    return _with_extent(op, x, make(x.type.rank), argument)
+
+
+@FAULTS.instruction("InvalidArgument", ops.Reshape, ops.BroadcastInDim)
+def extent_beyond_64_bits(g: Growth, op: type[Any]) -> Faulty:
+    argument, extent = g.choices.choose(_TOO_LARGE)
+    return _with_extent(op, operand(g, ops.Add), extent, argument)
+
+
+@FAULTS.instruction("InvalidArgument", ops.Reshape, ops.BroadcastInDim)
+def extent_over_zero(g: Growth, op: type[Any]) -> Faulty:
+    return _with_extent(op, operand(g, ops.Add), g.choices.choose(_OVER_ZERO), "FloorDivByZero")
+
+
+@FAULTS.instruction("InvalidArgument", ops.Reshape, ops.BroadcastInDim)
+def extent_below_zero(g: Growth, op: type[Any]) -> Faulty:
+    """Of constants, or of an extent of the operand less one more."""
+    x = operand(g, ops.Add, 1)
+    axis = any_axis(g, x)
+    below = g.choices.choose((DimOp("sub", 2, 3), DimOp("sub", InputDim(0, axis), shape_of(x)[axis] + 1)))
+    return _with_extent(op, x, below, "SubUnderflow")
 
 
 @FAULTS.instruction("UnsupportedOp", ops.Extension)

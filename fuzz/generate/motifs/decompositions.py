@@ -31,7 +31,8 @@ def decomposed(g: Growth, names: Sequence[tuple[str, bool]] = _LINALG, hard: boo
     if g.max_rank < 3 or not factored:
         return
     dtype = g.dtype(factored)
-    n, batch = 1 + hard + choices.pick(4 - hard), choices.choose(((), (), (2,), (1,)))
+    n = 1 + hard + choices.pick(4 - hard)
+    batch = choices.choose(((), (), (2,), (1,), (2, 3), (3, 2)) if g.max_rank > 3 else ((), (), (2,), (1,)))
     x = g.fresh(dtype, (n, 1 + choices.pick(4), *batch), Recipe("unit", choices.integer(2)))
     axes = tuple(range(2, 2 + len(batch)))
     gram = g.apply(ops.DotGeneral((1,), (1,), axes, axes), x, g.apply(ops.Conj(), x) if dtype.is_complex else x)

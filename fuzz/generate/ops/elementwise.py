@@ -97,8 +97,10 @@ def _(g: Growth, op: type[Any]) -> Value:
 @STRATEGY.row(ops.Clamp)
 def _(g: Growth, op: type[Any]) -> Value:
     x = g.operand(g.dtypes_of(op))
-    lower = g.like(x)
-    return g.apply(op(), x, lower, g.like(x))
+    lower, upper = g.like(x), g.like(x)
+    if upper is lower and g.choices.chance(75):
+        upper = g.fresh(x.dtype, shape_of(x))
+    return g.apply(op(), x, lower, upper)
 
 
 def compare(g: Growth, x: Value, y: Value) -> Value:

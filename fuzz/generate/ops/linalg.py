@@ -81,7 +81,7 @@ _PORTABLE = tuple(MATRICES)[:2]
 _ALONE = ("HouseholderQrFromFactors", "RankRevealingQr", "FullPivLu", "Solve")
 _NAMES: Weighted[str] = Weighted([(name, 4 + len(linalg.OPS[name].config) + 4 * (name in _ALONE)) for name in MATRICES])
 _SIZES: Weighted[int] = Weighted([(3, 20), (2, 25), (1, 12), (4, 18), (5, 10), (7, 5), (8, 4), (6, 4), (0, 4)])
-_BATCHES: Weighted[Shape] = Weighted([((), 60), ((2,), 20), ((1,), 5), ((3, 2), 6), ((0,), 3), ((5,), 6)])
+_BATCHES: Weighted[Shape] = Weighted([((), 54), ((2,), 20), ((1,), 5), ((3, 2), 12), ((0,), 3), ((5,), 6)])
 #: What a rank is held to: of both thresholds the larger one counts, so that they are often of one size.
 _THRESHOLDS = {"rtol": (0.375, 2.0**-10, 0.0), "atol": (0.75, 0.0)}
 #: Exponents of two by which matrices are scaled for their determinants to leave the range, and the instructions that it takes.

@@ -24,14 +24,25 @@ ULPS = 2.0
 UNITS = 3 * (0.5 + 0.5**0.5 + 1)
 
 
-def within(c: Context, low: Array, high: Array) -> Bounds:
-    """Bounds of a rounded quotient or root, given those of it rounded once."""
-    if not c.model.approximate or c.dtype is DType.F64:
+def granted(c: Context) -> bool:
+    """Whether quotients and roots of this format may be approximated."""
+    return c.model.approximate and c.dtype is not DType.F64
+
+
+def units_of_one(c: Context) -> float:
+    """Units of rounding that one quotient or root in a chain of them may be off besides its rounding."""
+    return 2 * ULPS if granted(c) else 0.0
+
+
+def within(c: Context, low: Array, high: Array, exact: Bounds) -> Bounds:
+    """Bounds of a rounded quotient or root, given those of it rounded once, and the exact ones, which are rounded to F32 first."""
+    if not granted(c):
         return low, high
     f = FORMATS[DType.F32]
-    off = [ULPS * f.ulp(np.where(np.isfinite(v), np.abs(v), 0)).astype(float) for v in (low, high)]
-    least = np.where(low > 0, np.maximum(low - off[0], 0), low - off[0])
-    greatest = np.where(high < 0, np.minimum(high + off[1], 0), high + off[1])
+    ends = (low, high) if c.dtype is DType.F32 else tuple(map(f.nearest, exact))
+    off = [ULPS * f.ulp(np.where(np.isfinite(v), np.abs(v), 0)).astype(float) for v in ends]
+    least = np.where(ends[0] > 0, np.maximum(ends[0] - off[0], 0), ends[0] - off[0])
+    greatest = np.where(ends[1] < 0, np.minimum(ends[1] + off[1], 0), ends[1] + off[1])
     still = [(v == 0) | ~np.isfinite(v) for v in (low, high)]
     return (
         np.where(still[0], low, np.fmin(low, c.format.nearest(least))),

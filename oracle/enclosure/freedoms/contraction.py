@@ -99,7 +99,8 @@ def addition(c: Context, result: Interval, x: Interval, y: Interval) -> Interval
         vanishing = _vanishing(c, unrounded, addend, low, high)
         pos, neg = result.pos_zero, result.neg_zero
         if np.count_nonzero(vanishing):
-            pos, neg = pos | (vanishing & ~np.signbit(high)), neg | (vanishing & np.signbit(low))
+            # a zero of the sum itself is one of the rounded sum, whose sign is known; that of a bound says nothing
+            pos, neg = pos | (vanishing & (high > 0)), neg | (vanishing & (low < 0))
             low, high = np.where(vanishing & (low > 0), 0.0, low), np.where(vanishing & (high < 0), 0.0, high)
         result = Interval(c.dtype, np.fmin(result.lo, low), np.fmax(result.hi, high), result.nan, pos, neg)
     return result

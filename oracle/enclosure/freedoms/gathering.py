@@ -25,7 +25,7 @@ import numpy as np
 
 from oracle.enclosure.bounds import Bounds, Quotient, nan_of_product, product_bounds, shared, zero_signs
 from oracle.enclosure.formats import Array, Format
-from oracle.enclosure.freedoms import reciprocals
+from oracle.enclosure.freedoms import approximations, reciprocals
 from oracle.enclosure.origin import NOWHERE, Origin, Unrounded
 from oracle.enclosure.rule import Context
 from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part
@@ -219,13 +219,15 @@ def quotient(c: Context, q: Quotient, low: Array, high: Array, is_shared: bool) 
     rounded = [(v.lo.astype(w), v.hi.astype(w)) for v in (x, y)]
     plain = q.bounds(*rounded[0], *rounded[1])
     real, once = plain, _is_power(y)
-    roundings: Array | float = np.where(once, 0.0, 1.0 + inverted)
-    last = slipped(f, np.where(once, 0.0, inverted), *plain)  # a product with a rounded reciprocal, if one is taken
+    off = inverted + approximations.units_of_one(c)
+    roundings: Array | float = np.where(once, 0.0, 1.0 + off)
+    last = slipped(f, np.where(once, 0.0, off), *plain)  # a product with a rounded reciprocal, if one is taken
     if xu is not None or yu is not None:
         ends = [e if u is None else u.chain for e, u in zip(rounded, (xu, yu), strict=True)]
         real = q.bounds(*ends[0], *ends[1])
         for u in (xu, yu):
-            roundings = roundings + (0 if u is None else 2 * c.budget("Rsqrt") if u.kind == "root" else u.roundings)
+            of_root = max(2 * c.budget("Rsqrt"), approximations.units_of_one(c))
+            roundings = roundings + (0 if u is None else of_root if u.kind == "root" else u.roundings)
         roundings = roundings + inverts
         down, up = slipped(f, roundings - 1, *real)
         over = _infinite(low, high)

@@ -134,7 +134,7 @@ class PerturbedReal:
             return self.multiply(v, x)
         if kind is ops.Divide:
             if self.model.reciprocal and self.known == [False, True] and self.coin():
-                reciprocal = np.asarray(1 / x[1])
+                reciprocal = self.approximated(np.asarray(1 / x[1]), 1 / x[1].astype(np.float64))
                 tiny = np.finfo(reciprocal.dtype).smallest_normal
                 if (np.isfinite(reciprocal) & (np.abs(reciprocal) >= tiny)).all():
                     return self.multiply([v[0], Val(reciprocal)], [x[0], reciprocal])
@@ -283,18 +283,18 @@ class PerturbedReal:
             inner = self.function(ops.Rsqrt, d.root[0])
             take(np.broadcast_to(inner, r.shape), x[0] * inner)
         if self.model.reciprocal and self.known[1]:
-            reciprocal = np.asarray(1 / x[1])
+            reciprocal = self.approximated(np.asarray(1 / x[1]), 1 / x[1].astype(np.float64))
             tiny = np.finfo(r.dtype).smallest_normal
             usable = (np.abs(reciprocal) >= tiny) & self.coin(r.shape)
             r = np.where(usable, x[0] * reciprocal, r)
         return r
 
     def approximated(self, rounded: np.ndarray, exact: np.ndarray) -> np.ndarray:
-        """A quotient or root in F32, up to two ULPs away."""
-        if not self.model.approximate or rounded.dtype != np.float32:
+        """A quotient or root in F32, up to two ULPs away; of narrower numbers it is rounded then."""
+        if not self.model.approximate or rounded.dtype == np.float64:
             return rounded
-        moved = self.moved(exact, 2.0, np.float32, -np.inf, np.inf)
-        return np.where(np.isfinite(rounded) & (rounded != 0), moved, rounded).astype(np.float32)
+        moved = self.moved(exact, 2.0, np.float32, -np.inf, np.inf).astype(rounded.dtype)
+        return np.where(np.isfinite(rounded) & (rounded != 0), moved, rounded).astype(rounded.dtype)
 
     def tf32(self, x: np.ndarray) -> np.ndarray:
         """What the tensor cores may read: the last 13 bits cut off, or the magnitude above."""

@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 from enclosure_programs import chain, complex_program, random_program
 
-from oracle.enclosure import XLA, Model, enclose, freedoms
+from oracle.enclosure import MODELS, XLA, Model, enclose, freedoms
 from oracle.enclosure.value import Interval
+from tenferro_ref import ops
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import STABLEHLO
+from tenferro_ref.program import GraphBuilder
 from tests.oracle.enclosure.enclosure_report import escapes, with_all_slots
 
 pytestmark = pytest.mark.once
@@ -83,3 +87,41 @@ def test_every_freedom_is_documented_in_its_file() -> None:
     for name in files:
         assert f"`{name}`" in (freedoms.__doc__ or "")
         assert "*Bound.*" in (folder / f"{name}.py").read_text()
+
+
+F16_QUOTIENT = ops.Divide(), [np.float16([2.434]), np.float16([1.991])], np.float16([1.2226562])
+F16_ROOT = ops.Sqrt(), [np.float16([0.00024402141571044922])], np.float16([0.015625])
+
+
+@pytest.mark.parametrize(("op", "operands", "approximated"), [F16_QUOTIENT, F16_ROOT], ids=["quotient", "root"])
+def test_an_approximated_quotient_of_narrow_numbers_is_one_in_f32_that_is_rounded(
+    op: ops.Op, operands: list[np.ndarray], approximated: np.ndarray
+) -> None:
+    """Two units of F32 above a number beside the middle of two of F16."""
+    b = GraphBuilder(policy=STABLEHLO)
+    program = b.build(b.apply(op, *(b.input(DType.F16, (1,)) for _ in operands)))
+    for model, permitted in ((MODELS["cuda"], True), (XLA, False)):
+        assert bool(enclose(program, operands, model)[0].contains(approximated).all()) is permitted
+
+
+def test_a_shared_divisor_may_be_inverted_by_an_approximated_quotient() -> None:
+    rng = np.random.default_rng(5)
+    x, y = rng.standard_normal(4096).astype(np.float32), np.float32([1.7])
+    reciprocal = np.nextafter(np.nextafter(1 / y, np.float32(9)), np.float32(9))
+    b = GraphBuilder(policy=STABLEHLO)
+    program = b.build(b.input(DType.F32, (4096,)) / b.input(DType.F32, (1,))[0])
+    assert enclose(program, [x, y], MODELS["cuda"])[0].contains(x * reciprocal).all()
+    assert not enclose(program, [x, y], XLA)[0].contains(x * reciprocal).all()
+    assert not enclose(program, [x, y], MODELS["cuda"])[0].contains(x * reciprocal * np.float32(1 + 1e-6)).any()
+
+
+def test_another_element_says_nothing_of_the_sign_of_a_sum_of_zeros() -> None:
+    """-0 * 0.5 + -0 is -0, beside a NaN as well, which leaves the unrounded products without signs."""
+    b = GraphBuilder(policy=STABLEHLO)
+    x, y = b.input(DType.F32, (2, 2)), b.input(DType.F32, (2,))
+    program = b.build(x * 0.5 + b.apply(ops.BroadcastInDim((2, 2), (1,)), y))
+    for other in (3.0, np.nan, 1e-40):
+        values = np.float32([[other, -0.0], [3.0, -0.0]])
+        (made,) = enclose(program, [values, values[0]], XLA)
+        assert not made.pos_zero[:, 1].any()
+        assert made.contains(np.float32([[np.nan, -0.0], [np.nan, -0.0]]))[:, 1].all()
