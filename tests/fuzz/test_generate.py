@@ -193,7 +193,7 @@ def test_each_motif_is_in_one_of_500_programs() -> None:
 
 def test_a_program_walks_past_two_motifs() -> None:
     """Most programs have one motif more than if each walked past one."""
-    batches = 6
+    batches = 12  # of six the difference is anything between 0.4 and 0.9 a program
 
     def found() -> int:
         cases = [case for batch in range(batches) for case in generate(20, batch, BATCH)]

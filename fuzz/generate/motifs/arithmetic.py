@@ -293,44 +293,6 @@ def never_negative(g: Growth) -> None:
     g.apply(ops.Compare(test[0]), *test[1:], estimate=Estimate(True, 1))
 
 
-def _truncates_at_half(case: Case) -> bool:
-    """Whether the size of a DynamicTruncate is a constant half."""
-    program = case.program
-    for ins in program.instructions:
-        made = program.producers.get(ins.input_slots[-1]) if isinstance(ins.op, ops.DynamicTruncate) else None
-        size = None if made is None else program.instructions[made].op
-        if isinstance(size, ops.Constant) and size.dtype.is_float and float(size.value.real) % 1 == 0.5:
-            return True
-    return False
-
-
-@motif(3, 1, _truncates_at_half, ops.DynamicTruncate, ops.Constant, name="truncated at a half")
-def truncated_at_half(g: Growth) -> None:
-    """To n + 1/2 elements, n even: halves go away from zero. What is left may be contracted, so that its cut axis is merged with another."""
-    sizes = [d for d in (DType.F64, DType.F32) if d in g.config.dtypes]
-    factors = g.dtypes_of(ops.DotGeneral) if g.has(ops.DotGeneral) and g.max_rank > 2 and g.limit >= 4**3 else ()
-    contracted = bool(factors) and g.choices.chance(60)
-    if contracted:
-        x = g.fresh(g.dtype(factors), tuple(2 + g.choices.pick(3) for _ in range(3)))
-    else:
-        x = g.operand(g.config.dtypes, lambda v: any(isinstance(e, int) and e > 1 for e in v.shape))
-    shape = shape_of(x)
-    axes = [a for a, e in enumerate(shape) if e > 1]
-    if not sizes or not axes or g.portable:
-        return
-    axis = g.choices.choose(axes)
-    number = g.choices.choose(range(0, shape[axis], 2)) + 0.5
-    size = g.apply(ops.Constant.of(number, g.choices.choose(sizes)), estimate=Estimate(True, 4))
-    if not contracted:
-        g.show(ops.DynamicTruncate(axis), x, size)
-        return
-    cut, beside, last = g.inner(ops.DynamicTruncate(axis), x, size), (axis + 1) % 3, (axis + 2) % 3
-    if g.choices.chance(50):
-        g.show(ops.DotGeneral((last,), (0,), (), ()), cut, g.fresh(x.dtype, (shape[last],)))
-    else:
-        g.show(ops.DotGeneral((axis, beside), (axis, beside), (), ()), cut, cut)
-
-
 #: Integers that only StableHLO's policy has.
 _FOREIGN_INTEGERS = tuple([d for d in FOREIGN_DTYPES if d.is_int])
 

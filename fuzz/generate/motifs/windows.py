@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import zip_longest
 
 from fuzz.generate.config import may_have
 from fuzz.generate.describe import maker, varying
-from fuzz.generate.growth import Growth
-from fuzz.generate.motifs.table import motif
+from fuzz.generate.growth import Estimate, Growth
+from fuzz.generate.motifs.table import Found, motif
 from fuzz.generate.ops import STRATEGY, usable
 from fuzz.generate.ops.indexing import index_tensor
 from fuzz.generate.ops.structural import regroup
@@ -368,3 +368,66 @@ _DTYPES_END = (ops.Convert, ops.Compare)
 for _path in [line.strip() for line in _CHAINS.replace("\n", ";").split(";") if line.strip()]:
     _ops = tuple(BY_NAME[name] for name in _path.split(" > "))
     motif(len(_ops), 1, _path, name=_path, group="chain")(partial(_chain, path=_ops))
+
+
+# --- truncations ------------------------------------------------------------------------------------------------------
+
+
+def _truncates_to(fits: Callable[[float], bool]) -> Found:
+    """Finds a DynamicTruncate whose size is a constant that fits."""
+
+    def found(case: Case) -> bool:
+        program = case.program
+        for ins in program.instructions:
+            made = program.producers.get(ins.input_slots[-1]) if isinstance(ins.op, ops.DynamicTruncate) else None
+            size = None if made is None else program.instructions[made].op
+            if isinstance(size, ops.Constant) and fits(float(size.value.real)):
+                return True
+        return False
+
+    return found
+
+
+@motif(2, 0.7, _truncates_to(lambda size: size < 0), ops.DynamicTruncate, ops.Constant, name="truncated below nothing")
+def truncated_below_nothing(g: Growth) -> None:
+    """To less than no elements, of an axis that has more than that."""
+    sizes = [d for d in (DType.I64, DType.F64, DType.F32) if d in g.config.dtypes]
+    if not sizes or g.portable:
+        return
+    x = g.operand(g.config.dtypes, lambda v: any(isinstance(e, int) and e > 1 for e in v.shape))
+    axes = [a for a, e in enumerate(shape_of(x)) if e > 1]
+    if axes:
+        size = g.apply(
+            ops.Constant.of(g.choices.choose((-1, -1, -2)), g.choices.choose(sizes)), estimate=Estimate(False, 2)
+        )
+        g.show(ops.DynamicTruncate(g.choices.choose(axes)), x, size)
+
+
+_AT_HALF = _truncates_to(lambda size: size % 1 == 0.5)
+
+
+@motif(3, 1, _AT_HALF, ops.DynamicTruncate, ops.Constant, name="truncated at a half")
+def truncated_at_half(g: Growth) -> None:
+    """To n + 1/2 elements, n even: halves go away from zero. What is left may be contracted, so that its cut axis is merged with another."""
+    sizes = [d for d in (DType.F64, DType.F32) if d in g.config.dtypes]
+    factors = g.dtypes_of(ops.DotGeneral) if g.has(ops.DotGeneral) and g.max_rank > 2 and g.limit >= 4**3 else ()
+    contracted = bool(factors) and g.choices.chance(60)
+    if contracted:
+        x = g.fresh(g.dtype(factors), tuple(2 + g.choices.pick(3) for _ in range(3)))
+    else:
+        x = g.operand(g.config.dtypes, lambda v: any(isinstance(e, int) and e > 1 for e in v.shape))
+    shape = shape_of(x)
+    axes = [a for a, e in enumerate(shape) if e > 1]
+    if not sizes or not axes or g.portable:
+        return
+    axis = g.choices.choose(axes)
+    number = g.choices.choose(range(0, shape[axis], 2)) + 0.5
+    size = g.apply(ops.Constant.of(number, g.choices.choose(sizes)), estimate=Estimate(True, 4))
+    if not contracted:
+        g.show(ops.DynamicTruncate(axis), x, size)
+        return
+    cut, beside, last = g.inner(ops.DynamicTruncate(axis), x, size), (axis + 1) % 3, (axis + 2) % 3
+    if g.choices.chance(50):
+        g.show(ops.DotGeneral((last,), (0,), (), ()), cut, g.fresh(x.dtype, (shape[last],)))
+    else:
+        g.show(ops.DotGeneral((axis, beside), (axis, beside), (), ()), cut, cut)

@@ -208,8 +208,10 @@ def _(d: Draft) -> SsaValue:
 
 @STATEMENTS.row("complex")
 def _(d: Draft) -> SsaValue:
+    """Of two real values; its conjugate in its place every other time."""
     x, y = _corners(d, d.dtype(WIDE), 2) if d.choices.chance(30) else _operands(d, WIDE, 2)
-    return d.one("complex", [x, y], x.dtype.complex, x.shape)
+    z = d.one("complex", [x, y], x.dtype.complex, x.shape)
+    return d.one("chlo.conj", [z], z.dtype, z.shape) if d.choices.chance(50) else z
 
 
 @STATEMENTS.row("complex of parts")
