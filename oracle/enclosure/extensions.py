@@ -249,8 +249,10 @@ def _of_signs(
         np.where(one_sign & minus, np.minimum(high, 0), high),
     )
     low, high = f.least_at_or_above(low), f.greatest_at_or_below(high)
-    # a sum of negative zeros, or of what underflowed to them, may be +0: another sign than theirs goes on into the other products
-    lost = vanishing & np.logical_or.reduce(negative) & bool(equation.summed)
+    # a sum of negative zeros, or of what underflowed to them, may be +0: another sign than theirs goes on into the other products;
+    # the diagonal that a label takes which is there twice may be such a sum, of the matrix with zeros beside the diagonal
+    sums = bool(equation.summed) or any(len(set(labels)) < len(labels) for labels in equation.inputs)
+    lost = vanishing & np.logical_or.reduce(negative) & sums
     either = ~one_sign | minus | lost
     return c.build(low, high, nan | (~known & (~one_sign | vanishing)), np.ones(shape, bool), either)
 

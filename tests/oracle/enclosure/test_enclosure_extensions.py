@@ -70,6 +70,18 @@ def _of(equation, x):
     return enclose(program(lambda *v: einsum.einsum(equation, *v), *arrays), arrays, XLA)
 
 
+@pytest.mark.parametrize("number", [-0.0, -1e-308])
+@pytest.mark.parametrize("equation", ["ii,i->i", "ii,i,->i", "ij,i->ij"])
+def test_a_diagonal_may_be_the_sum_of_the_matrix_with_zeros_beside_it(equation, number):
+    """So that it has +0 for -0; where no label is there twice nothing is added."""
+    x, y = np.diag([0.0, number]), np.array([-1.0, -1.0])
+    arrays = (x, y, np.array(1.0))[: equation.count(",") + 1]
+    (e,) = enclose(program(lambda *v: einsum.einsum(equation, *v), *arrays), arrays, XLA)
+    signs = e.neg_zero[1] if e.neg_zero.ndim == 1 else e.neg_zero[1, 1]
+    assert signs == ("ii" in equation)
+    assert e.pos_zero.all()
+
+
 def test_infinities_and_nan_are_decided_where_they_go_and_nowhere_else():
     x = np.eye(3)
     x[1, 2] = np.inf
