@@ -246,10 +246,8 @@ def _dot_general(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> 
     right = y.map(lambda a: np.broadcast_to(a.transpose(y_order).reshape(y_shape), made.shape))
     product = _multiply(ops.Multiply(), c, left, right)
     made = rectangle(*(p.remembering(terms=q.terms) for p, q in zip(made.parts, product.parts, strict=True)))
-    for factor, one in ((left, right), (right, left)):
-        made = gathering.without_one(
-            c, made, promoted(c, factor), one
-        )  # of finite numbers, too: the signs of their zeros stay
+    for factor, one in ((left, right), (right, left)):  # of finite numbers, too: the signs of their zeros stay
+        made = gathering.without_one(c, made, promoted(c, factor), one)
     return made
 
 

@@ -52,9 +52,8 @@ def _taken_back(ins: Instruction, makers: Makers, values: Values) -> Enclosure |
         return None
     starts, limits, strides = window
     for operand, begins in _parts(maker, values, len(starts)):
-        ends = [
-            begin + extent for begin, extent in zip(begins, operand.shape, strict=False)
-        ]  # no end of the axis of input sets
+        # the last axis of an operand may be that of the input sets
+        ends = [begin + extent for begin, extent in zip(begins, operand.shape, strict=False)]
         if all(b <= s < l <= e for b, s, l, e in zip(begins, starts, limits, ends, strict=True)):
             index = (slice(s - b, l - b, step) for b, s, l, step in zip(begins, starts, limits, strides, strict=True))
             return _cut(operand, tuple(index))

@@ -397,9 +397,8 @@ def truncated_below_nothing(g: Growth) -> None:
     x = g.operand(g.config.dtypes, lambda v: any(isinstance(e, int) and e > 1 for e in v.shape))
     axes = [a for a, e in enumerate(shape_of(x)) if e > 1]
     if axes:
-        size = g.apply(
-            ops.Constant.of(g.choices.choose((-1, -1, -2)), g.choices.choose(sizes)), estimate=Estimate(False, 2)
-        )
+        number = ops.Constant.of(g.choices.choose((-1, -1, -2)), g.choices.choose(sizes))
+        size = g.apply(number, estimate=Estimate(False, 2))
         g.show(ops.DynamicTruncate(g.choices.choose(axes)), x, size)
 
 

@@ -100,9 +100,8 @@ def addition(c: Context, result: Interval, x: Interval, y: Interval) -> Interval
         pos, neg = result.pos_zero, result.neg_zero
         if np.count_nonzero(vanishing):
             # of two zeros the sum is that of the rounded product, and the sign of a bound says nothing
-            greatest, least = (
-                ~((u == 0) & (v == 0)) for u, v in ((unrounded.hi, addend.hi), (unrounded.lo, addend.lo))
-            )
+            ends = ((unrounded.hi, addend.hi), (unrounded.lo, addend.lo))
+            greatest, least = (~((u == 0) & (v == 0)) for u, v in ends)
             pos, neg = pos | (vanishing & greatest & ~np.signbit(high)), neg | (vanishing & least & np.signbit(low))
             low, high = np.where(vanishing & (low > 0), 0.0, low), np.where(vanishing & (high < 0), 0.0, high)
         result = Interval(c.dtype, np.fmin(result.lo, low), np.fmax(result.hi, high), result.nan, pos, neg)

@@ -33,9 +33,8 @@ def quotient(c: Context, q: Quotient, low: Array, high: Array, is_shared: bool) 
         exact = 1 / end
         reciprocal = f.nearest(exact)
         usable = (np.abs(reciprocal) >= f.min_normal) & np.isfinite(reciprocal) & ~q.none
-        reciprocals = (
-            np.where(usable, v, np.nan) for v in approximations.within(c, reciprocal, reciprocal, (exact, exact))
-        )
-        least, greatest = extreme_products(x.lo, x.lo if x.is_point else x.hi, *reciprocals)
+        ends = approximations.within(c, reciprocal, reciprocal, (exact, exact))
+        inverse = (np.where(usable, v, np.nan) for v in ends)
+        least, greatest = extreme_products(x.lo, x.lo if x.is_point else x.hi, *inverse)
         low, high = np.fmin(low, f.nearest(least)), np.fmax(high, f.nearest(greatest))
     return low, high
