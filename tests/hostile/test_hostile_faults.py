@@ -59,6 +59,12 @@ def started(scratch: Path, *arguments: object, **options: object) -> subprocess.
     )  # fmt: skip
 
 
+def said(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """The output of a process that did not do what was waited for, and might go on for ever."""
+    process.kill()
+    return process.communicate()
+
+
 def children_seconds() -> float:
     """Processor time of the processes that have been waited for, with those that they waited for."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -153,7 +159,7 @@ def test_signals(program: Path, tmp_path: Path, scratch: Path, number: int, comm
     words = [{"S": tmp_path / "s", "P": program}.get(word, word) for word in command]
     reaped = children_seconds()
     process = started(scratch, *words, "--executors", f"native-nopasses,external:{engine}")
-    assert until((tmp_path / "started").exists), process.communicate()
+    assert until((tmp_path / "started").exists), said(process)
     before = processor_seconds(scratch)
     process.send_signal(number)
     start = time.monotonic()
@@ -179,7 +185,7 @@ def test_parity_that_is_killed_is_gone_on_with(tmp_path: Path, scratch: Path) ->
         return 0
 
     process = started(scratch, "parity", "--out", store.parent, "--programs", 100_000, *NATIVE)
-    assert until(checked), process.communicate()
+    assert until(checked), said(process)
     process.kill()
     process.communicate()
     assert_one_line_error(in_process("parity", "--out", store.parent, *NATIVE), 2, "`fuzz resume` goes on with it")
