@@ -33,7 +33,7 @@ pytestmark = pytest.mark.once
 
 ALGEBRAIC = Config(ops=tuple(op for op in OPS if op in SEMIRING))
 CASES = generate(22, 0, 160)
-FITTING = [case for case in generate(21, 0, 120, ALGEBRAIC) if fits(case.program, "fast")]
+FITTING = [case for case in generate(21, 0, 200, ALGEBRAIC) if fits(case.program, "fast")]
 
 
 def prepared(cases: Iterable[Case]) -> list[Reference]:
