@@ -177,7 +177,7 @@ def _slots(
                 result = poles.by_sides(partial(_enclosed, ins.op, c, n), ins.op, operands)
             result = real.of_result(model, ins.op, result, tuple(operands))
             result = narrowing.of_result(ins.op, contexts, result, operands)
-            made = derived(result, model, [moved] if moved else moves.read_of(ins.op, operands))
+            made = derived(result, model, moves.read_of(ins.op, operands) if moved is None else [moved])
             if operands and moves.is_spread(ins.op, operands[0], made, n):
                 made = made.known_as(const=made.const, repeated=True)
             # computed twice from the same is computed once

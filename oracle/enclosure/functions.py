@@ -118,7 +118,7 @@ def _expm1(op: Op, c: Context, x: Interval) -> Interval:
     return _function(c, x, "Expm1", low, high, x.nan, range_=(-1.0, np.inf), pos=x.pos_zero, neg=x.neg_zero)
 
 
-#: From where on XLA:CPU gives 1 for tanh in F32; from 9 on it gives 1 - 3/2^24, unless the C library is called.
+#: From where on XLA:CPU gives 1 for tanh in F32 in every lane; in some it gives 1 - 3/2^24 from 9 to there.
 _TANH_CUT = 20.0
 
 

@@ -1,6 +1,6 @@
-"""Slices of what was put together, and slices that are put together again: a compiler reads the value that they are of.
+"""Ops that give a part of an earlier value: a Concatenate of adjoining slices, and a slice of one operand of a Concatenate or update.
 
-What reads the result reads that value then: its sets, and all that is known of where it came from.
+A compiler leaves such an op out, so that what reads the result reads the earlier value: its sets, and where it came from.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Values = Mapping[int, Enclosure]
 
 
 def piece(ins: Instruction, makers: Makers, values: Values) -> Enclosure | None:
-    """What an instruction gives of another value, if it gives slices that follow one another, or takes one operand of two apart again."""
+    """The part of an earlier value that an instruction gives; None where it gives no such part, or the place is not known."""
     return _joined(ins, makers, values) if isinstance(ins.op, ops.Concatenate) else _taken_back(ins, makers, values)
 
 

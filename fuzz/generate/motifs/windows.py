@@ -1,4 +1,4 @@
-"""Motifs of windows and updates, arrays of constants, and chains of ops that each work on the result of the one before."""
+"""Motifs of windows, updates and truncations, arrays of constants, and chains of ops that each work on the result of the one before."""
 
 from __future__ import annotations
 

@@ -30,8 +30,11 @@ def granted(c: Context) -> bool:
 
 
 def units_of_one(c: Context) -> float:
-    """Units of rounding that one quotient or root in a chain of them may be off besides its rounding."""
-    return 2 * ULPS if granted(c) else 0.0
+    """Units of rounding of this format that one quotient or root in a chain of them may be off besides its rounding.
+
+    An ULP of F32 is at most two units of F32; those of narrow formats are longer.
+    """
+    return 2 * ULPS * FORMATS[DType.F32].unit / c.format.unit if granted(c) else 0.0
 
 
 def within(c: Context, low: Array, high: Array, exact: Bounds) -> Bounds:

@@ -442,20 +442,3 @@ def test_the_zero_imaginary_part_of_a_sum_of_real_numbers_is_known(moved: str) -
     assert free.contains(fused).all()
     assert free.decided.all()
     assert not strict.contains(fused).all()
-
-
-@pytest.mark.parametrize(
-    "numbers", [(complex(0, np.inf), complex(0, np.nan), complex(-np.inf, 0.5)), (complex(0, -0.0),) * 3]
-)
-@pytest.mark.parametrize("terms", [0, 1])
-def test_a_contraction_over_one_term_leaves_a_factor_of_one_out_as_a_product_does(
-    terms: int, numbers: tuple[complex, ...]
-) -> None:
-    z = C64(numbers).reshape((3,) + (1,) * terms)
-    factor = np.ones((1,) * terms, C64)
-    dot = ops.DotGeneral(tuple(range(1, 1 + terms)), tuple(range(terms)), (), ())
-    gives_operand = [z.reshape(3)]
-    for model, left_out in ((XLA, True), (IEEE, False)):
-        for op, *operands in ((ops.Multiply(), z.reshape(3), np.ones(3, C64)), (dot, z, factor)):
-            made = one(op, *operands, model=model)
-            assert (compare([made], None, gives_operand, gives_operand).outside == 0) is left_out

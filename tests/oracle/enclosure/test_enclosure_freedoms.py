@@ -115,6 +115,19 @@ def test_a_shared_divisor_may_be_inverted_by_an_approximated_quotient() -> None:
     assert not enclose(program, [x, y], MODELS["cuda"])[0].contains(x * reciprocal * np.float32(1 + 1e-6)).any()
 
 
+@pytest.mark.parametrize("dtype", [DType.F16, DType.BF16], ids=str)
+def test_an_approximated_quotient_in_a_chain_is_off_by_units_of_f32_not_of_a_narrow_format(dtype: DType) -> None:
+    """x / 1.7 less the rounded quotient: half an ULP that was rounded off, one of a rounded reciprocal at most, and little more."""
+    x = np.linspace(1.71, 3.39, 200).astype(dtype.numpy)
+    y = dtype.numpy.type(1.7)
+    quotient = (x.astype(float) / float(y)).astype(dtype.numpy)
+    b = GraphBuilder(policy=STABLEHLO)
+    program = b.build(b.input(dtype, (200,)) / b.constant(y, dtype).broadcast_to((200,)) - b.input(dtype, (200,)))
+    (made,) = enclose(program, [x, quotient], MODELS["cuda"])
+    ulp = float(dtype.finfo.eps)  # of quotients between 1 and 2
+    assert np.abs([made.lo, made.hi]).max() <= 1.6 * ulp
+
+
 def test_another_element_says_nothing_of_the_sign_of_a_sum_of_zeros() -> None:
     """-0 * 0.5 + -0 is -0, beside a NaN as well, which leaves the unrounded products without signs."""
     b = GraphBuilder(policy=STABLEHLO)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from oracle.compare import compare
 from oracle.enclosure import IEEE, XLA, enclose
 from oracle.enclosure.model import IREE
 from tenferro_ref import ops
@@ -170,3 +171,22 @@ def test_iree_starts_a_sum_of_products_from_an_addend() -> None:
     for j in range(4):
         started = started + x[:, j]
     assert not of_numbers.contains(started).all()
+
+
+@pytest.mark.parametrize(
+    "numbers", [(complex(0, np.inf), complex(0, np.nan), complex(-np.inf, 0.5)), (complex(0, -0.0),) * 3]
+)
+@pytest.mark.parametrize("terms", [0, 1])
+def test_a_contraction_over_one_term_leaves_a_factor_of_one_out_as_a_product_does(
+    terms: int, numbers: tuple[complex, ...]
+) -> None:
+    z = np.array(numbers).reshape((3,) + (1,) * terms)
+    dot = ops.DotGeneral(tuple(range(1, 1 + terms)), tuple(range(terms)), (), ())
+    gives_operand = [z.reshape(3)]
+    ways = ((ops.Multiply(), z.reshape(3), np.ones(3, complex)), (dot, z, np.ones((1,) * terms, complex)))
+    for op, *operands in ways:
+        b = GraphBuilder()
+        program = b.build(b.apply(op, *(b.input(DType.C64, x.shape) for x in operands)))
+        for model, left_out in ((XLA, True), (IEEE, False)):
+            made = enclose(program, operands, model)
+            assert (compare(made, None, gives_operand, gives_operand).outside == 0) is left_out
