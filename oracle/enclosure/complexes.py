@@ -81,7 +81,7 @@ def by_parts(op: Op, c: Context, *operands: Enclosure) -> Enclosure:
         # zeros that a compiler knows, it knows wherever they are moved to
         known = all(x.parts[k].const for x in operands if isinstance(x, Rectangle)) and not isinstance(op, ops.Scatter)
         made.append(part.known_as(const=part.const or known, repeated=part.repeated))
-    return rectangle(*made)
+    return Rectangle(*made)
 
 
 MOVES: tuple[type[Op], ...] = (

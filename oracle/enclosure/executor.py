@@ -151,7 +151,7 @@ def _slots(
     n = len(input_sets)
     _check_size(types, n)
     _check_scales(program, types)
-    makers = dict[int, Instruction]()
+    makers, places = dict[int, Instruction](), pieces.Places()
     computed, earliest = dict[int, int](), dict[tuple[Op, tuple[int, ...]], int]()
     with np.errstate(all="ignore"):
         values = _of_inputs(program, input_sets, model, arguments)
@@ -170,11 +170,15 @@ def _slots(
             operands = [conversion.of_operand(model, ins.op, _op_of(makers.get(s)), values[s]) for s in ins.input_slots]
             c = contexts[types[slot].dtype]
             back = unchanged.there_and_back(ins, makers, values)
-            result = moved = pieces.piece(ins, makers, values) if back is None else values[back]
-            if result is None and (k := integers.gives_back(ins.op, operands)) is not None:
+            moved = pieces.piece(ins, contexts[DType.I64], n, places, values) if back is None else values[back]
+            if back is not None:
+                result = values[back]
+            elif (k := integers.gives_back(ins.op, operands)) is not None:
                 result = operands[k]
-            if result is None:
+            else:
                 result = poles.by_sides(partial(_enclosed, ins.op, c, n), ins.op, operands)
+            if moved is not None:
+                result = unchanged.read_as(result, moved)
             result = real.of_result(model, ins.op, result, tuple(operands))
             result = narrowing.of_result(ins.op, contexts, result, operands)
             made = derived(result, model, moves.read_of(ins.op, operands) if moved is None else [moved])
@@ -276,6 +280,8 @@ def derived(result: Enclosure, model: Model, operands: Sequence[Enclosure]) -> E
     if not operands:
         result = flush.of_known(model, result)
     if unchanged.given_back(result, operands) is not None:
+        return result
+    if any(result is part for x in operands for part in x.parts):  # of a complex number, of which more may be known
         return result
     const = everywhere = True
     for x in operands:

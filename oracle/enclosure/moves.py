@@ -93,6 +93,8 @@ def _triangle(op: ops.Tril | ops.Triu, c: Context, x: Interval) -> Interval:
 def _keep(x: Interval, mask: Callable[[int], Array]) -> Interval:
     """`x` where the mask holds, +0 elsewhere."""
     kept = mask(x.lo.ndim)
+    if kept.size and np.all(kept):
+        return x
     zero = x.dtype.is_float
     moved = x.map(lambda a: np.where(kept, a, a.dtype.type(0)))
     return _filled(moved, np.where(kept, x.pos_zero, zero), ~kept)
@@ -107,10 +109,12 @@ def _filled(x: Interval, pos_zero: Array, between: Array) -> Interval:
     def fill(v: Interval) -> Interval:
         return _filled(v, v.pos_zero | (between & v.dtype.is_float), between)
 
+    terms = x.terms and replace(x.terms, quantum=np.where(between, np.inf, x.terms.quantum))
     origin = Origin(
         x.const,
         x.repeated,
         x.unrounded,
+        terms,
         multiple=multiple and multiples.filled(multiple, between, fill),
         converted=converted and Converted(fill(converted.value), converted.exact),
         filled=filled if x.dtype.is_float else None,
@@ -230,7 +234,8 @@ def _is_all_padding(op: ops.Pad, shape: Sequence[int]) -> bool:
 
 def _padded(x: Interval, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Interval:
     """Zeros between and around; negative edges crop afterwards."""
-
+    if not any((*low, *high, *interior)):
+        return x
     shape, put, cut = [], [], []
     for n, before, after, between in zip(x.shape, low, high, interior, strict=True):
         dense = (n - 1) * (between + 1) + 1 if n else 0

@@ -1,101 +1,140 @@
-"""Ops that give a part of an earlier value: a Concatenate of adjoining slices, and a slice of one operand of a Concatenate or update.
+"""Where the elements of what was moved come from: a value whose elements all are elements of one earlier value reads that one.
 
-A compiler leaves such an op out, so that what reads the result reads the earlier value: its sets, and where it came from.
+A compiler leaves out what puts a value together and takes it apart again (a Concatenate or Pad and its slice, slices that are joined, an update and
+what it wrote), so that what reads the result reads the earlier value: its sets, and where that came from. The rules of the ops that move elements
+are asked where those go, with the number of an element in place of each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from oracle.enclosure.bounds import is_zero
 from oracle.enclosure.formats import Array
-from oracle.enclosure.indexing import room, starts_between
-from oracle.enclosure.value import Enclosure, Interval
+from oracle.enclosure.rule import ENCLOSE, Context
+from oracle.enclosure.value import Enclosure, exact
 from tenferro_ref import ops
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.program import Instruction
 
-Makers = Mapping[int, Instruction]
-Values = Mapping[int, Enclosure]
+#: Which operands an op moves. Of the others it reads values, which have to be known, or shapes alone.
+_FIRST = slice(1)
+_MOVED = {
+    **dict.fromkeys((ops.Transpose, ops.Reshape, ops.BroadcastInDim, ops.Slice, ops.Reverse, ops.ExtractDiag), _FIRST),
+    **dict.fromkeys((ops.Pad, ops.PadToMatch, ops.EmbedDiag, ops.Tril, ops.Triu, ops.DynamicSlice, ops.Gather), _FIRST),
+    ops.Concatenate: slice(None),
+    ops.DynamicUpdateSlice: slice(2),
+    ops.Select: slice(1, 3),
+    ops.Scatter: slice(2, 3),
+}
+_OF_SHAPES = (ops.Reshape, ops.BroadcastInDim, ops.PadToMatch)
+#: What they give may have elements of several values, or zeros between them.
+_JOINS = (ops.Concatenate, ops.Pad, ops.PadToMatch, ops.EmbedDiag, ops.Tril, ops.Triu, ops.DynamicUpdateSlice, ops.Select, ops.Scatter)  # fmt: skip
+#: Elements of a slot are numbered from its own number on, times this; 0 is the zero between elements.
+_SHIFT = 32
 
 
-def piece(ins: Instruction, makers: Makers, values: Values) -> Enclosure | None:
-    """The part of an earlier value that an instruction gives; None where it gives no such part, or the place is not known."""
-    return _joined(ins, makers, values) if isinstance(ins.op, ops.Concatenate) else _taken_back(ins, makers, values)
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Which elements of which slots the values have, by slot; numbers without the axis of the input sets.
+
+    Attributes
+    ----------
+    moved
+        Of what was moved alone.
+    joined
+        Of what was put together: elements of its operands. What reads it has its elements first.
+    """
+
+    moved: dict[int, Array] = field(default_factory=dict)
+    joined: dict[int, Array] = field(default_factory=dict)
 
 
-def _joined(ins: Instruction, makers: Makers, values: Values) -> Enclosure | None:
-    """What a Concatenate gives of slices of one value that follow one another: that value, or one slice of it."""
-    pieces = [makers.get(slot) for slot in ins.input_slots]
-    if not isinstance(ins.op, ops.Concatenate) or not all(p and isinstance(p.op, ops.Slice) for p in pieces):
+def piece(ins: Instruction, c: Context, sets: int, places: Places, values: Mapping[int, Enclosure]) -> Enclosure | None:
+    """The elements of an earlier value that an instruction gives, if something was put together on the way; `places` learns of its result.
+
+    Parameters
+    ----------
+    c
+        Context of I64.
+    sets
+        How many input sets the values have; of more than one along the last axis.
+    """
+    numbers = _numbers(ins, c, sets, places, values)
+    if numbers is None:
         return None
-    axis, slices = ins.op.axis, [p.op for p in pieces if p and isinstance(p.op, ops.Slice)]
-    if len({p.input_slots[0] for p in pieces if p}) > 1 or any(stride != 1 for s in slices for stride in s.strides):
+    slot, joins = ins.output_slots[0], isinstance(ins.op, _JOINS)
+    source, through = _source(numbers), joins
+    while source in places.joined:
+        before = places.joined[source].reshape(-1)[numbers - _first(source)]
+        if _source(before) is None:
+            break
+        numbers, source, through = before, _source(before), True
+    if joins and source is None:
+        places.joined[slot] = numbers
+    else:
+        places.moved[slot] = numbers
+    if source is None or not through:
         return None
-    first, last = slices[0], slices[-1]
-    follow = all(a.limits[axis] == b.starts[axis] for a, b in pairwise(slices))
-    others = {(*s.starts[:axis], *s.starts[axis + 1 :], *s.limits[:axis], *s.limits[axis + 1 :]) for s in slices}
-    if not follow or len(others) > 1:
-        return None
-    limits = (*first.limits[:axis], last.limits[axis], *first.limits[axis + 1 :])
-    whole = next(values[p.input_slots[0]] for p in pieces if p)
-    if not any(first.starts) and limits == whole.shape[: len(limits)]:
+    whole = values[source]
+    rank = len(whole.shape) - (sets > 1)
+    at = numbers - _first(source)
+    if at.shape == whole.shape[:rank] and np.array_equal(at.reshape(-1), np.arange(at.size)):
         return whole
-    return _cut(whole, tuple(map(slice, first.starts, limits)))
+    taken: Callable[[Array], Any] = lambda a: a.reshape(-1, *a.shape[rank:])[at]  # noqa: E731
+    return whole.map(taken)
 
 
-def _taken_back(ins: Instruction, makers: Makers, values: Values) -> Enclosure | None:
-    """What a slice gives that lies within one operand of a Concatenate, or within what an update wrote at a known place: a slice of that."""
-    window = _window(ins, values)
-    maker = makers.get(ins.input_slots[0]) if window else None
-    if maker is None or window is None:
+def _numbers(ins: Instruction, c: Context, sets: int, places: Places, values: Mapping[int, Enclosure]) -> Array | None:
+    """Which elements a result has; None where the op gives others, or which ones is not known."""
+    moved = _MOVED.get(type(ins.op))
+    if moved is None:
         return None
-    starts, limits, strides = window
-    for operand, begins in _parts(maker, values, len(starts)):
-        # the last axis of an operand may be that of the input sets
-        ends = [begin + extent for begin, extent in zip(begins, operand.shape, strict=False)]
-        if all(b <= s < l <= e for b, s, l, e in zip(begins, starts, limits, ends, strict=True)):
-            index = (slice(s - b, l - b, step) for b, s, l, step in zip(begins, starts, limits, strides, strict=True))
-            return _cut(operand, tuple(index))
-    return None
-
-
-def _window(ins: Instruction, values: Values) -> tuple[Sequence[int], Sequence[int], Sequence[int]] | None:
-    """Starts, limits and strides of a slice, if they are known."""
-    match ins.op:
-        case ops.Slice(starts, limits, strides):
-            return starts, limits, strides
-        case ops.DynamicSlice(sizes):
-            begins = _starts(values[ins.input_slots[1]], values[ins.input_slots[0]], sizes)
-            if begins is not None:
-                return begins, [b + size for b, size in zip(begins, sizes, strict=True)], [1] * len(sizes)
-    return None
-
-
-def _parts(maker: Instruction, values: Values, rank: int) -> Iterator[tuple[Enclosure, Sequence[int]]]:
-    """Operands of an instruction that its result has as they are, and where they begin in it."""
-    match maker.op:
-        case ops.Concatenate(axis):
-            begin = 0
-            for operand in (values[slot] for slot in maker.input_slots):
-                yield operand, [begin if k == axis else 0 for k in range(rank)]
-                begin += operand.shape[axis]
-        case ops.DynamicUpdateSlice():
-            x, update, starts = (values[slot] for slot in maker.input_slots)
-            if (begins := _starts(starts, x, update.shape)) is not None:
-                yield update, begins
-
-
-def _starts(starts: Enclosure, x: Enclosure, sizes: Sequence[int]) -> list[int] | None:
-    """Constant starts of a window of `x`, clamped so that it fits."""
-    if not (starts.const and isinstance(starts, Interval) and starts.is_point):
+    operands: list[Enclosure] = []
+    of_shapes = isinstance(ins.op, _OF_SHAPES)
+    for k, slot in enumerate(ins.input_slots):
+        x = values[slot]
+        if k in range(len(ins.input_slots))[moved]:
+            known = places.moved.get(slot)
+            numbers = _of_slot(slot, x.shape[: len(x.shape) - (sets > 1)]) if known is None else known
+            operands.append(exact(DType.I64, numbers))
+        elif of_shapes or (x.const and np.all(x.decided)):
+            operands.append(x.map(lambda a: a[..., 0]) if sets > 1 else x)
+        else:
+            return None
+    if isinstance(ins.op, ops.Scatter):
+        if not all(np.all(is_zero(part)) for part in operands[0].parts):
+            return None
+        operands[0] = exact(DType.I64, np.zeros(operands[0].shape, np.int64))
+    made = None
+    with contextlib.suppress(UnsupportedOp):  # there may be too many possible starts
+        made = ENCLOSE[type(ins.op)](ins.op, c, *operands)
+    if made is None or not np.array_equal(made.lo, made.hi):
         return None
-    rank = starts.shape[0]
-    of_one_set = starts.map(lambda a: a.reshape(rank, -1)[:, 0])
-    least, _ = starts_between(of_one_set, room(x.shape[:rank], sizes[:rank]))
-    return [int(start) for start in least]
+    if isinstance(ins.op, ops.Scatter) and np.count_nonzero(made.lo) != operands[2].size:  # two on one place, or none
+        return None
+    return made.lo
 
 
-def _cut(x: Enclosure, index: tuple[slice, ...]) -> Enclosure:
-    cut: Callable[[Array], Any] = lambda a: a[index]  # noqa: E731
-    return x.map(cut)
+def _source(numbers: Array) -> int | None:
+    """The one slot that all elements are of."""
+    if not numbers.size:
+        return None
+    source = int(numbers.flat[0]) >> _SHIFT
+    return source - 1 if source and np.all(numbers >> _SHIFT == source) else None
+
+
+def _first(slot: int) -> int:
+    """The number of a slot's first element."""
+    return (slot + 1) << _SHIFT
+
+
+def _of_slot(slot: int, shape: tuple[int, ...]) -> Array:
+    size = int(np.prod(shape))
+    return (_first(slot) + np.arange(size, dtype=np.int64)).reshape(shape)

@@ -17,7 +17,7 @@ from oracle.enclosure.formats import Array
 from oracle.enclosure.freedoms import contraction, excess, flush
 from oracle.enclosure.poles import gapped, united
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, Context
-from oracle.enclosure.value import Enclosure, Interval, each_part, exact, hull, real_point, rectangle
+from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part, exact, hull, real_point
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 
@@ -162,7 +162,7 @@ def _imag(op: ops.Imag, c: Context, x: Enclosure) -> Enclosure:
 def _complex(op: ops.Complex, c: Context, re: Enclosure, im: Enclosure) -> Enclosure:
     """Nothing is computed: what is known of a part, as that it is a product that may go unrounded, is known of it still."""
     (real,), (imag,) = re.parts, im.parts
-    return rectangle(real, imag)
+    return Rectangle(real, imag)
 
 
 @ENCLOSE.row(ops.Bitcast)

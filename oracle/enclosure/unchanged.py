@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from oracle.enclosure.formats import Array
-from oracle.enclosure.value import Enclosure, Interval
+from oracle.enclosure.value import Enclosure, Interval, each_part, hull
 from tenferro_ref import ops
 from tenferro_ref.program import Instruction
 
@@ -89,6 +89,13 @@ def there_and_back(ins: Instruction, makers: Mapping[int, Instruction], values: 
     if isinstance(ins.op, ops.Bitcast):
         return slot if dtype is ins.op.to else None
     return slot if maker.op == ins.op and dtype.is_int else None  # a float may be computed twice, with other roundings
+
+
+def read_as(made: Enclosure, source: Enclosure) -> Enclosure:
+    """What an op gave that a compiler may leave out, so that what reads the result reads `source`."""
+    if all(all(map(np.array_equal, _sets(x), _sets(y))) for x, y in zip(made.parts, source.parts, strict=True)):
+        return source
+    return each_part(lambda x, y: hull(x, y).from_(y.origin), made, source)
 
 
 def is_operand(made: Enclosure, x: Enclosure) -> bool:

@@ -233,7 +233,7 @@ class Rectangle:
 
     @property
     def repeated(self) -> bool:
-        return self.real.repeated
+        return self.real.repeated and self.imag.repeated
 
     @property
     def number(self) -> bool:
@@ -270,8 +270,10 @@ class Rectangle:
         return Rectangle(self.real.plain(), self.imag.plain())
 
     def known_as(self, *, const: bool, repeated: bool) -> Rectangle:
-        """With these facts about its origin."""
-        return Rectangle(*(_known_part(p, const, repeated) for p in self.parts))
+        """With these facts about its origin, and what is known of one part alone."""
+        return Rectangle(
+            *(p.known_as(const=const or p.const, repeated=repeated or (p.repeated and not const)) for p in self.parts)
+        )
 
 
 def _known_part(x: Interval, const: bool, repeated: bool) -> Interval:

@@ -171,7 +171,8 @@ def may_leave_out_one(c: Context) -> bool:
 def without_one(c: Context, made: Rectangle, x: Rectangle, one: Enclosure) -> Rectangle:
     """A product or quotient by one may leave it out: no part of `x` becomes NaN by an infinity or NaN in the other part then.
 
-    Annex G has an infinity there, which `x` is, and asks for nothing where it is NaN.
+    Annex G has an infinity there, which `x` is, and asks for nothing where it is NaN. Where `one` is a constant, what reads
+    the result reads `x`.
     """
     if not may_leave_out_one(c):
         return made
@@ -179,11 +180,12 @@ def without_one(c: Context, made: Rectangle, x: Rectangle, one: Enclosure) -> Re
     mask = np.logical_and.reduce(ones)
     if not np.count_nonzero(mask):
         return made
+    left_out = one.const and bool(np.all(mask)) and made.shape == x.shape
 
     def wider(p: Interval, q: Interval) -> Interval:
         gap = p.gap and (np.where(mask, np.inf, p.gap[0]), np.where(mask, -np.inf, p.gap[1]))
         return replace(
-            p.remembering(p.unrounded, p.terms),
+            p.from_(q.origin) if left_out else p.remembering(p.unrounded, p.terms),
             lo=np.where(mask, np.minimum(p.lo, q.lo), p.lo),
             hi=np.where(mask, np.maximum(p.hi, q.hi), p.hi),
             nan=p.nan | (mask & q.nan),

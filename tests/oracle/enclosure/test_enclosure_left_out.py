@@ -92,6 +92,28 @@ ROWS: dict[str, tuple[Made, Callable[[Any, Any, Any], Any]]] = {
         lambda b, x, y, z: summed(b, beside(x * y, y * z)),
         lambda x, y, z: fused(y, z, x * y),
     ),
+    "a constant part of a complex number that was reversed": (
+        lambda b, x, y, z: x / through(b, b.apply(ops.Complex(), y, constant(b, OTHER)), ops.Reverse((0,)), ops.Imag()),
+        lambda x, y, z: x * reciprocal(OTHER),
+    ),
+    "a one that is a part of a complex number": (
+        lambda b, x, y, z: (
+            x * y * through(b, b.apply(ops.Complex(), y, constant(b, 1)), ops.Reverse((0,)), ops.Imag()) + z
+        ),
+        fused,
+    ),
+    "added to zeros": (
+        lambda b, x, y, z: (
+            b.apply(
+                ops.Scatter((0,), (), (0,), 0),
+                constant(b, 0),
+                b.constant(0, DType.I64).reshape((1,)),
+                x * constant(b, ONE),
+            )
+            * constant(b, OTHER)
+        ),
+        lambda x, y, z: x * F32(ONE * OTHER),
+    ),
     "a sum of sums side by side": (
         lambda b, x, y, z: (lambda t: b.apply(ops.Concatenate(1), t, t).sum((1,)))(
             beside(x, y, z, x).reshape((64, 2, 2)).sum((2,))

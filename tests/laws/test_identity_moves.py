@@ -1,0 +1,192 @@
+"""What moves elements and brings them back changes no enclosure: a compiler may leave it out, so that whatever it may do without, it may do with it.
+
+The moves are put behind each value of generated programs; each output has to be all that it is without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from oracle.case import Case
+from oracle.enclosure import XLA, Enclosure, Interval, enclose
+from tenferro_ref import ops
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import UnsupportedOp
+from tenferro_ref.program import GraphBuilder, GraphProgram, Value
+from tests.laws.cases import Array, apply, generated
+
+pytestmark = pytest.mark.once
+
+Move = Callable[[Value], Value]
+
+
+def shape_of(x: Value) -> tuple[int, ...]:
+    return tuple(x.type.static_shape)
+
+
+def window(x: Value, starts: tuple[int, ...], shape: tuple[int, ...]) -> Value:
+    limits = tuple(s + n for s, n in zip(starts, shape, strict=True))
+    return apply(ops.Slice(starts, limits, (1,) * len(shape)), x)
+
+
+def indices(x: Value, *numbers: int) -> Value:
+    return apply(ops.Concatenate(0), *(x.builder.constant(n, DType.I64).reshape(1) for n in numbers))
+
+
+def filled(x: Value, number: float, shape: tuple[int, ...]) -> Value:
+    return apply(ops.BroadcastInDim(shape, ()), x.builder.constant(number, x.dtype))
+
+
+def beside(x: Value) -> Value:
+    """The second half of the value beside itself."""
+    n, *rest = shape_of(x)
+    return window(apply(ops.Concatenate(0), x, x), (n, *(0 for _ in rest)), shape_of(x))
+
+
+def beside_twice(x: Value) -> Value:
+    n, *rest = shape_of(x)
+    both = apply(ops.Concatenate(0), apply(ops.Concatenate(0), filled(x, 1, shape_of(x)), x), x)
+    return window(both, (n, *(0 for _ in rest)), shape_of(x))
+
+
+def halves(x: Value) -> Value:
+    n, *rest = shape_of(x)
+    none = tuple(0 for _ in rest)
+    return apply(
+        ops.Concatenate(0), window(x, (0, *none), (n // 2, *rest)), window(x, (n // 2, *none), (n - n // 2, *rest))
+    )
+
+
+def padded(x: Value) -> Value:
+    ones = (1,) * x.ndim
+    return window(apply(ops.Pad(ones, ones, (0,) * x.ndim), x), ones, shape_of(x))
+
+
+def cropped(x: Value) -> Value:
+    none, ones = (0,) * x.ndim, (1,) * x.ndim
+    return apply(ops.Pad(tuple(-n for n in ones), none, none), apply(ops.Pad(ones, none, none), x))
+
+
+def taken(x: Value) -> Value:
+    """By a start that is a constant, out of what is padded."""
+    ones = (1,) * x.ndim
+    return apply(ops.DynamicSlice(shape_of(x)), apply(ops.Pad(ones, ones, (0,) * x.ndim), x), indices(x, *ones))
+
+
+def written(x: Value) -> Value:
+    ones, around = (1,) * x.ndim, tuple(n + 2 for n in shape_of(x))
+    return window(apply(ops.DynamicUpdateSlice(), filled(x, 1, around), x, indices(x, *ones)), ones, shape_of(x))
+
+
+def scattered(x: Value) -> Value:
+    n, *rest = shape_of(x)
+    axes = tuple(range(1, x.ndim))
+    return apply(ops.Scatter(axes, (0,), (0,), 1), filled(x, 0, (n, *rest)), indices(x, *range(n)).reshape(n, 1), x)
+
+
+def on_diagonal(x: Value) -> Value:
+    return apply(ops.ExtractDiag(0, 1), apply(ops.EmbedDiag(0, 1), x))
+
+
+def chosen(x: Value) -> Value:
+    never = apply(ops.BroadcastInDim(shape_of(x), ()), x.builder.constant(False, DType.Bool))
+    return apply(ops.Select(), never, x.reshape(shape_of(x)), x)
+
+
+def turned_beside(x: Value) -> Value:
+    """Reversed beside a constant, cut, and reversed again."""
+    both = apply(ops.Reverse((0,)), apply(ops.Concatenate(0), filled(x, 1, shape_of(x)), x))
+    return apply(ops.Reverse((0,)), window(both, (0,) * x.ndim, shape_of(x)))
+
+
+def reshaped_beside(x: Value) -> Value:
+    n, *rest = shape_of(x)
+    both = apply(ops.Reshape((2 * n, 1, *rest)), apply(ops.Concatenate(0), x, x))
+    return apply(ops.Reshape((n, *rest)), window(both, (0,) * (x.ndim + 1), (n, 1, *rest)))
+
+
+def spread_out(x: Value) -> Value:
+    shape = shape_of(x)
+    both = apply(ops.BroadcastInDim((2, *shape), tuple(range(1, x.ndim + 1))), x)
+    return apply(ops.Reshape(shape), window(both, (1, *(0 for _ in shape)), (1, *shape)))
+
+
+def reduced(x: Value) -> Value:
+    return apply(ops.ReduceSum((0,)), apply(ops.Reshape((1, *shape_of(x))), x))
+
+
+MOVES: tuple[Move, ...] = (
+    beside, beside_twice, halves, padded, cropped, taken, written, scattered, on_diagonal, chosen,
+    turned_beside, reshaped_beside, spread_out, reduced,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A program with a move behind one of its values."""
+
+    program: GraphProgram
+    slot: int
+
+
+def moved(case: Case, move: Move) -> list[Moved]:
+    """One program for each value that the move fits."""
+    of = case.program
+    read = {s for ins in of.instructions for s in ins.input_slots}
+    fits = [
+        s
+        for ins in of.instructions
+        for s in ins.output_slots
+        if s in read
+        and of.slot_types[s].shape
+        and of.slot_types[s].dtype is not DType.Bool
+        and 0 not in of.slot_types[s].shape
+    ]
+    return [Moved(with_move(of, move, slot), slot) for slot in fits]
+
+
+def with_move(of: GraphProgram, move: Move, slot: int) -> GraphProgram:
+    b = GraphBuilder(policy=of.policy)
+    values = {s: b.typed_input(of.slot_types[s]) for s in of.input_slots}
+    given = dict[int, Value]()
+    for ins in of.instructions:
+        made = b.apply_many(ins.op, *(given.get(s, values[s]) for s in ins.input_slots))
+        values.update(zip(ins.output_slots, made, strict=True))
+        if slot in ins.output_slots:
+            given[slot] = move(values[slot])
+    return b.build(*(values[s] for s in of.output_slots))
+
+
+def lost(x: Interval, y: Interval) -> Array:
+    """Elements of which `x` has values that `y` lacks."""
+    beyond = (x.lo < y.lo) | (x.hi > y.hi)
+    if not x.dtype.is_float:
+        return beyond
+    flags = (x.nan & ~y.nan) | (x.pos_zero & ~y.pos_zero) | (x.neg_zero & ~y.neg_zero)
+    return np.asarray(flags | (~x.empty & (beyond | y.empty)))
+
+
+def enclosed(program: GraphProgram, case: Case) -> list[Enclosure] | None:
+    try:
+        return enclose(program, case.inputs, XLA)
+    except UnsupportedOp:
+        return None
+
+
+@pytest.mark.parametrize("move", MOVES, ids=[m.__name__ for m in MOVES])
+def test_what_may_be_left_out_takes_no_freedom(move: Move) -> None:
+    asked = 0
+    for case in generated(5, 96):
+        plain = enclosed(case.program, case)
+        for m in moved(case, move) if plain is not None else ():
+            whole = enclosed(m.program, case)
+            assert whole is not None
+            asked += 1
+            for x, y in zip(plain or (), whole, strict=True):
+                for p, q in zip(x.parts, y.parts, strict=True):
+                    assert not np.any(lost(p, q)), (case.program, m.slot)
+    assert asked > 50
