@@ -251,7 +251,7 @@ def _landed(
         terms = np.column_stack([at, size + updates[first[at][:, np.newaxis] + np.arange(n)]]) if n else at
         pieces.append(_sum_of(c, parts, const, terms) if n else parts.map(lambda a, t=terms: a[t]))  # type: ignore[misc]
     back = np.argsort(np.concatenate(order))
-    return concatenated(pieces, 0).plain().map(lambda a: a[back].reshape(shape))
+    return concatenated(pieces, 0).map(lambda a: a[back].reshape(shape))
 
 
 def _sum_of(c: Context, parts: Interval, const: tuple[bool, bool], terms: Array) -> Interval:
@@ -263,7 +263,7 @@ def _sum_of(c: Context, parts: Interval, const: tuple[bool, bool], terms: Array)
         )
         return add(c, x, y) if c.dtype.is_float else integers.add(c.dtype, x, y)
     minus = picked.neg_zero.all(-1)
-    total = sum_of(c, picked)
+    total = sum_of(c, picked).plain()  # it is taken in a loop
     return replace(total, neg_zero=total.neg_zero | minus) if minus.any() else total  # no zero to start from
 
 

@@ -34,8 +34,8 @@ _MOVED = {
     ops.Scatter: slice(2, 3),
 }
 _OF_SHAPES = (ops.Reshape, ops.BroadcastInDim, ops.PadToMatch)
-#: What they give may have elements of several values, or zeros between them.
-_JOINS = (ops.Concatenate, ops.Pad, ops.PadToMatch, ops.EmbedDiag, ops.Tril, ops.Triu, ops.DynamicUpdateSlice, ops.Select, ops.Scatter)  # fmt: skip
+#: What they give may have elements of several values, or zeros between them; of a broadcast it is known that it repeats what it has.
+_JOINS = (ops.BroadcastInDim, ops.Concatenate, ops.Pad, ops.PadToMatch, ops.EmbedDiag, ops.Tril, ops.Triu, ops.DynamicUpdateSlice, ops.Select, ops.Scatter)  # fmt: skip
 #: Elements of a slot are numbered from its own number on, times this; 0 is the zero between elements.
 _SHIFT = 32
 
@@ -70,15 +70,18 @@ def piece(ins: Instruction, c: Context, sets: int, places: Places, values: Mappi
     if numbers is None:
         return None
     slot, joins = ins.output_slots[0], isinstance(ins.op, _JOINS)
-    source, through = _source(numbers), joins
-    while source in places.joined:
+    source, repeats = _source(numbers), isinstance(ins.op, ops.BroadcastInDim)
+    if joins and (source is None or repeats):
+        places.joined[slot] = numbers
+        return None
+    through = joins
+    while source in places.joined and not (through and values[source].repeated):
         before = places.joined[source].reshape(-1)[numbers - _first(source)]
         if _source(before) is None:
             break
+        repeats = repeats or values[source].repeated
         numbers, source, through = before, _source(before), True
-    if joins and source is None:
-        places.joined[slot] = numbers
-    else:
+    if not repeats:
         places.moved[slot] = numbers
     if source is None or not through:
         return None
@@ -88,7 +91,8 @@ def piece(ins: Instruction, c: Context, sets: int, places: Places, values: Mappi
     if at.shape == whole.shape[:rank] and np.array_equal(at.reshape(-1), np.arange(at.size)):
         return whole
     taken: Callable[[Array], Any] = lambda a: a.reshape(-1, *a.shape[rank:])[at]  # noqa: E731
-    return whole.map(taken)
+    made = whole.map(taken)
+    return made.known_as(const=made.const, repeated=repeats or made.repeated)
 
 
 def _numbers(ins: Instruction, c: Context, sets: int, places: Places, values: Mapping[int, Enclosure]) -> Array | None:

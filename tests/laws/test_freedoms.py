@@ -113,7 +113,7 @@ def moved_products(kind: Any) -> Iterator[Freedom]:
     np.add.at(after, landed[0].ravel(), kind(1))
     scatter = ops.Scatter((0,), (), (0,), 1)
     yield freedom("a product that others were added to", plus(lambda a, b, i, e: apply(scatter, a * b, i, e)),
-                  (x, y, *landed, z), [after + z], 1.0)  # fmt: skip
+                  (x, y, *landed, z), [after + z, np.where(after == x * y, fused(x, y, z), after + z)], max(ulps, 1.0))  # fmt: skip
 
 
 def gatherings(kind: Any) -> Iterator[Freedom]:
