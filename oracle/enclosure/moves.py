@@ -271,7 +271,7 @@ def _convert(op: ops.Convert, c: Context, x: Interval) -> Interval:
         return _to_bool(x)
     if op.to.is_float:
         return _to_float(c, x)
-    return _float_to_int(op.to, x) if x.dtype.is_float else _int_to_int(op.to, x)
+    return _float_to_int(op.to, x) if x.dtype.is_float else narrowing.of_integer(x, _int_to_int(op.to, x))
 
 
 def _to_bool(x: Interval) -> Interval:

@@ -32,11 +32,19 @@ def converted(x: Interval, made: Interval) -> Interval:
     return _back(x, made)
 
 
+def of_integer(x: Interval, made: Interval) -> Interval:
+    """An integer with the low bits of another: of all the bits of a float it is known still."""
+    before = x.origin.converted
+    if before is None or made.dtype.bits < before.value.dtype.bits:
+        return made
+    return made.from_(made.origin.converted_from(before))
+
+
 def cast(x: Interval, made: Interval) -> Interval:
     """A value of the same bits, given what these bits alone make of `x`."""
     if x.dtype.is_float and made.dtype.is_int and x.dtype.bits == made.dtype.bits:
         return made.from_(made.origin.converted_from(Converted(x, exact=True)))
-    return _back(x, made)
+    return of_integer(x, made) if x.dtype.is_int and made.dtype.is_int else _back(x, made)
 
 
 def _back(x: Interval, made: Interval) -> Interval:

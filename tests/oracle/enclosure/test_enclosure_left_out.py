@@ -80,6 +80,22 @@ ROWS: dict[str, tuple[Made, Callable[[Any, Any, Any], Any]]] = {
         lambda b, x, y, z: through(b, x * y, ops.Bitcast(DType.I32), ops.Bitcast(DType.F32)) + z,
         fused,
     ),
+    "bits as two integers and back": (
+        lambda b, x, y, z: (
+            through(
+                b,
+                x * y,
+                ops.Bitcast(DType.I32),
+                ops.Convert(DType.U32),
+                ops.Convert(DType.I64),
+                ops.Convert(DType.I32),
+                ops.Bitcast(DType.U32),
+                ops.Bitcast(DType.F32),
+            )
+            + z
+        ),
+        fused,
+    ),
     "a precision that drops nothing": (
         lambda b, x, y, z: through(b, x * y, ops.ReducePrecision(8, 23)) + z,
         fused,
