@@ -50,10 +50,13 @@ class Places:
         Of what was moved alone.
     joined
         Of what was put together: elements of its operands. What reads it has its elements first.
+    spread
+        Broadcasts, which are followed when something was put together behind them.
     """
 
     moved: dict[int, Array] = field(default_factory=dict)
     joined: dict[int, Array] = field(default_factory=dict)
+    spread: set[int] = field(default_factory=set)
 
 
 def piece(ins: Instruction, c: Context, sets: int, places: Places, values: Mapping[int, Enclosure]) -> Enclosure | None:
@@ -73,13 +76,15 @@ def piece(ins: Instruction, c: Context, sets: int, places: Places, values: Mappi
     source, repeats = _source(numbers), isinstance(ins.op, ops.BroadcastInDim)
     if joins and (source is None or repeats):
         places.joined[slot] = numbers
+        if repeats:
+            places.spread.add(slot)
         return None
     through = joins
-    while source in places.joined and not (through and values[source].repeated):
+    while source in places.joined and not (through and source in places.spread):
         before = places.joined[source].reshape(-1)[numbers - _first(source)]
         if _source(before) is None:
             break
-        repeats = repeats or values[source].repeated
+        repeats = repeats or source in places.spread
         numbers, source, through = before, _source(before), True
     if not repeats:
         places.moved[slot] = numbers
