@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from oracle.enclosure import integers
-from oracle.enclosure.arithmetic import multiply
+from oracle.enclosure.arithmetic import divide, multiply
 from oracle.enclosure.bounds import Bounds, is_zero, may_be_negative, may_be_zero
 from oracle.enclosure.formats import Array, Format, outward
 from oracle.enclosure.freedoms import approximations, conversion, gathering
 from oracle.enclosure.origin import Unrounded
 from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import Interval, hull
+from oracle.enclosure.value import Interval, exact, hull
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Op
@@ -281,15 +281,33 @@ def _pow(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
 
 
 def _as_product(c: Context, made: Interval, x: Interval, exponent: Interval) -> Interval:
-    """A power with a constant exponent: 1 gives what it is given, and 2 the square, either of which may go unrounded into a sum."""
+    """A power with a constant exponent: 1 gives what it is given, 2 and 3 repeated products, each of which may go unrounded into a sum; others are those of `_WRITTEN`."""
     if np.all(is_value(exponent, 1.0)):
         return made.from_(x.origin)
     if np.all(is_value(exponent, 2.0)):
         square = multiply(c, x, x)
         return hull(made, square).from_(square.origin)
+    if np.all(is_value(exponent, 3.0)):
+        cube = multiply(c, multiply(c, x, x), x)
+        return hull(made, cube).from_(cube.origin)
+    for value, of in _WRITTEN:
+        if np.all(is_value(exponent, value)):
+            return made.from_(of(c, x).origin)
     rounded = made.lo, made.hi
     left = gathering.without_factor(c, x, exponent, rounded)
     return made if left is rounded else made.remembering(Unrounded("product", *left))
+
+
+def _inverse(c: Context, x: Interval) -> Interval:
+    return divide(c, exact(c.dtype, np.ones(x.shape)).known_as(const=True, repeated=False), x)
+
+
+#: Exponents of which XLA makes another operation, whose readers may be written otherwise.
+_WRITTEN: tuple[tuple[float, Callable[[Context, Interval], Interval]], ...] = (
+    (-1.0, _inverse),
+    (0.5, lambda c, x: _sqrt(ops.Sqrt(), c, x)),
+    (-0.5, lambda c, x: _rsqrt(ops.Rsqrt(), c, x)),
+)
 
 
 def _powers_of_negative(
