@@ -281,15 +281,12 @@ def _pow(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
 
 
 def _as_product(c: Context, made: Interval, x: Interval, exponent: Interval) -> Interval:
-    """A power with a constant exponent: 1 gives what it is given, 2 and 3 repeated products, each of which may go unrounded into a sum; others are those of `_WRITTEN`."""
+    """A power with a constant exponent: 1 gives what it is given, and 2 the square, either of which may go unrounded into a sum; others are those of `_WRITTEN`."""
     if np.all(is_value(exponent, 1.0)):
         return made.from_(x.origin)
     if np.all(is_value(exponent, 2.0)):
         square = multiply(c, x, x)
         return hull(made, square).from_(square.origin)
-    if np.all(is_value(exponent, 3.0)):
-        cube = multiply(c, multiply(c, x, x), x)
-        return hull(made, cube).from_(cube.origin)
     for value, of in _WRITTEN:
         if np.all(is_value(exponent, value)):
             return made.from_(of(c, x).origin)

@@ -96,10 +96,6 @@ ROWS: dict[str, tuple[Made, Callable[[Any, Any, Any], Any]]] = {
         ),
         fused,
     ),
-    "a cube and an addend": (
-        lambda b, x, y, z: b.apply(ops.Pow(), x, constant(b, 3)) + z,
-        lambda x, y, z: fused(x * x, x, z),
-    ),
     "a quotient by a power of -1": (
         lambda b, x, y, z: constant(b, ONE) * y / b.apply(ops.Pow(), constant(b, OTHER) * x, constant(b, -1)),
         lambda x, y, z: y * (x * F32(ONE * OTHER)),
