@@ -170,13 +170,9 @@ def _slots(
             operands = [conversion.of_operand(model, ins.op, _op_of(makers.get(s)), values[s]) for s in ins.input_slots]
             c = contexts[types[slot].dtype]
             back = unchanged.there_and_back(ins, makers, values)
-            moved = pieces.piece(ins, contexts[DType.I64], n, places, values) if back is None else values[back]
-            if back is not None:
-                result = values[back]
-            elif (k := integers.gives_back(ins.op, operands)) is not None:
-                result = operands[k]
-            else:
-                result = poles.by_sides(partial(_enclosed, ins.op, c, n), ins.op, operands)
+            piece = pieces.piece(ins, contexts[DType.I64], n, places, values) if back is None else None
+            moved = values[back] if back is not None else piece.value if piece is not None else None
+            result = values[back] if back is not None else _given(ins.op, c, n, operands)
             if moved is not None:
                 result = unchanged.read_as(result, moved)
             result = real.of_result(model, ins.op, result, tuple(operands))
@@ -196,7 +192,9 @@ def _slots(
                 back = ins.input_slots[k]
             if back is not None:  # what reads the result reads that
                 computed[slot] = computed.get(back, back)
-                makers[slot] = makers.get(back, ins)
+            same = back if back is not None else piece.whole if piece is not None else None
+            if same is not None:
+                makers[slot] = makers.get(same, ins)
     return values
 
 
@@ -236,6 +234,13 @@ def _check_scales(program: GraphProgram, types: Mapping[int, TensorType]) -> Non
             raise UnsupportedOp(
                 op=ins.op.name, reason="F8E8M0FNU has neither zero nor sign: its arithmetic has no enclosure"
             )
+
+
+def _given(op: Op, c: Context, n: int, operands: Sequence[Enclosure]) -> Enclosure:
+    """What an op gives of operands, which may be one of them."""
+    if (k := integers.gives_back(op, operands)) is not None:
+        return operands[k]
+    return poles.by_sides(partial(_enclosed, op, c, n), op, operands)
 
 
 def _enclosed(op: Op, c: Context, n: int, *operands: Enclosure) -> Enclosure:

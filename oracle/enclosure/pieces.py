@@ -59,8 +59,18 @@ class Places:
     spread: set[int] = field(default_factory=set)
 
 
-def piece(ins: Instruction, c: Context, sets: int, places: Places, values: Mapping[int, Enclosure]) -> Enclosure | None:
-    """The elements of an earlier value that an instruction gives, if something was put together on the way; `places` learns of its result.
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Elements of an earlier value; of which slot they are all, in their order, if they are."""
+
+    value: Enclosure
+    whole: int | None = None
+
+
+def piece(ins: Instruction, c: Context, sets: int, places: Places, values: Mapping[int, Enclosure]) -> Piece | None:
+    """The elements of an earlier value that an instruction gives, if they are all of it, or something was put together on the way.
+
+    `places` learns of its result.
 
     Parameters
     ----------
@@ -86,18 +96,20 @@ def piece(ins: Instruction, c: Context, sets: int, places: Places, values: Mappi
             break
         repeats = repeats or source in places.spread
         numbers, source, through = before, _source(before), True
-    if not repeats:
-        places.moved[slot] = numbers
-    if source is None or not through:
+    places.moved[slot] = numbers
+    if source is None:
         return None
     whole = values[source]
     rank = len(whole.shape) - (sets > 1)
     at = numbers - _first(source)
-    if at.shape == whole.shape[:rank] and np.array_equal(at.reshape(-1), np.arange(at.size)):
-        return whole
+    same = at.shape == whole.shape[:rank] and np.array_equal(at.reshape(-1), np.arange(at.size))
+    if not (same or through):
+        return None
     taken: Callable[[Array], Any] = lambda a: a.reshape(-1, *a.shape[rank:])[at]  # noqa: E731
-    made = whole.map(taken)
-    return made.known_as(const=made.const, repeated=repeats or made.repeated)
+    made = whole if same else whole.map(taken)
+    if repeats or all(values[s].repeated for s in ins.input_slots[_MOVED[type(ins.op)]]):
+        made = made.known_as(const=made.const, repeated=not made.const)
+    return Piece(made, source if same else None)
 
 
 def _numbers(ins: Instruction, c: Context, sets: int, places: Places, values: Mapping[int, Enclosure]) -> Array | None:

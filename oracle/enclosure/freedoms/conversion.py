@@ -4,7 +4,8 @@ XLA computes BF16 in F32, and 8 bits in F16, and rounds each result but the one 
 `float-normalization-bf16` and the like leave the two conversions out, unless `xla_allow_excess_precision` is off (it is on by default;
 measured 2026-11-23 and 2026-11-24 on three builds). What a Convert gave is rounded there, and so is what goes on to another op, or to F64.
 Functions that CHLO defines by formulas in F32 begin with such a Convert of BF16, and end with one back; what the other ones give
-(`erf`, `tan`, `atan2`, `cbrt`) goes to a Convert unrounded as any result does (measured 2026-11-30).
+(`erf`, `tan`, `atan2`, `cbrt`) goes to a Convert unrounded as any result does (measured 2026-11-30). So it does through moves that XLA takes
+out, as a Reshape and one back; of a Reshape alone it is rounded first (measured 2026-11-30; `pieces.py` says what is all of an earlier value).
 
 *Bound.* That of `excess`. Beyond the largest value of a format without infinities F16 has a number or an infinity. A root in
 8 bits is rounded to F16 first: F16 has 11 digits, and a root of 5 digits is the same as if rounded once with 12 (Figueroa 1995).

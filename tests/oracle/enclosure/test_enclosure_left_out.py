@@ -232,3 +232,23 @@ def test_a_contraction_over_one_term_leaves_a_factor_of_one_out_as_a_product_doe
         for model, left_out in ((XLA, True), (IEEE, False)):
             made = enclose(program, operands, model)
             assert (compare(made, None, gives_operand, gives_operand).outside == 0) is left_out
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (ops.Reshape((8, 8)), ops.Reshape((64,))),
+        (ops.Pad((1,), (1,), (0,)), ops.Slice((1,), (65,), (1,))),
+        (ops.BroadcastInDim((2, 64), (1,)), ops.Slice((1, 0), (2, 64), (1, 1)), ops.Reshape((64,))),
+    ],
+    ids=["reshaped", "padded", "broadcast"],
+)
+def test_a_narrow_float_that_was_moved_and_brought_back_is_converted_unrounded(steps: tuple[ops.Op, ...]) -> None:
+    b = GraphBuilder(policy=STABLEHLO)
+    x = b.input(DType.BF16, (64,))
+    program = b.build(through(b, x * x, *steps, ops.Convert(DType.F32)))
+    array = INPUTS[0].astype(DType.BF16.numpy)
+    unrounded = array.astype(F32) * array.astype(F32)
+    (one,), (other,) = (enclose(program, (array,), model) for model in (XLA, IEEE))
+    assert one.contains(unrounded).all()
+    assert not other.contains(unrounded).all()
