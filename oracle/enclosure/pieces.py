@@ -36,7 +36,7 @@ _MOVED = {
 _OF_SHAPES = (ops.Reshape, ops.BroadcastInDim, ops.PadToMatch)
 #: What they give may have elements of several values, or zeros between them; of a broadcast it is known that it repeats what it has.
 _JOINS = (ops.BroadcastInDim, ops.Concatenate, ops.Pad, ops.PadToMatch, ops.EmbedDiag, ops.Tril, ops.Triu, ops.DynamicUpdateSlice, ops.Select, ops.Scatter)  # fmt: skip
-#: Elements of a slot are numbered from its own number on, times this; 0 is the zero between elements.
+#: Elements of slot s have the numbers from `(s + 1) << _SHIFT` on; 0 is a zero that was put between elements.
 _SHIFT = 32
 
 
@@ -125,7 +125,7 @@ def _numbers(ins: Instruction, c: Context, sets: int, places: Places, values: Ma
             known = places.moved.get(slot)
             numbers = _of_slot(slot, x.shape[: len(x.shape) - (sets > 1)]) if known is None else known
             operands.append(exact(DType.I64, numbers))
-        elif of_shapes or (x.const and np.all(x.decided)):
+        elif of_shapes or (x.const and np.all(x.decided) and (sets == 1 or _is_one(x))):
             operands.append(x.map(lambda a: a[..., 0]) if sets > 1 else x)
         else:
             return None
@@ -141,6 +141,11 @@ def _numbers(ins: Instruction, c: Context, sets: int, places: Places, values: Ma
     if isinstance(ins.op, ops.Scatter) and np.count_nonzero(made.lo) != operands[2].size:  # two on one place, or none
         return None
     return made.lo
+
+
+def _is_one(x: Enclosure) -> bool:
+    """Whether all input sets have one value; those of inputs that are constants to a compiler may differ."""
+    return all(bool(np.all(p.lo == p.lo[..., :1])) for p in x.parts)
 
 
 def _source(numbers: Array) -> int | None:

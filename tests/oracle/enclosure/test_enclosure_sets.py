@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oracle.enclosure import Interval, sets_at_once
+from oracle.enclosure import XLA, Interval, enclose_sets, sets_at_once
 from oracle.enclosure.value import Mixed, Unrounded, merged_with_origin, real_point
+from tenferro_ref import ops
 from tenferro_ref.program import GraphBuilder
 
 pytestmark = pytest.mark.once
@@ -41,3 +42,13 @@ def test_values_whose_origins_differ_are_not_put_together() -> None:
     for other in (x, quotient):
         with pytest.raises(Mixed):
             stacked(product, other)
+
+
+def test_constants_that_differ_between_sets_take_each_their_own_elements() -> None:
+    b = GraphBuilder()
+    x, y, start = b.input("F32", (2,)), b.input("F32", (2,)), b.input("I64", (1,))
+    program = b.build(b.apply(ops.DynamicSlice((2,)), b.apply(ops.Concatenate(0), x, y), start))
+    arrays = np.float32([1, 2]), np.float32([3, 4])
+    sets = [(*arrays, np.array([at])) for at in (0, 2)]
+    (made,) = enclose_sets(program, sets, XLA, arguments=2)
+    assert made.contains(np.stack(arrays, -1)).all()
