@@ -33,6 +33,7 @@ LAWS: dict[str, tuple[str, ...]] = {
         "sets",
         "specials",
         "moves",
+        "identity_moves",
         "integer_widths",
         "narrow_floats",
         "corners",
