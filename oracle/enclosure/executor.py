@@ -170,14 +170,17 @@ def _slots(
             operands = [conversion.of_operand(model, ins.op, _op_of(makers.get(s)), values[s]) for s in ins.input_slots]
             c = contexts[types[slot].dtype]
             back = unchanged.there_and_back(ins, makers, values)
-            piece = pieces.piece(ins, contexts[DType.I64], n, places, values) if back is None else None
-            moved = values[back] if back is not None else piece.value if piece is not None else None
-            result = values[back] if back is not None else _given(ins.op, c, n, operands)
-            if moved is not None:
-                result = unchanged.read_as(result, moved)
+            if back is not None:
+                piece: pieces.Piece | None = pieces.Piece(values[back], back)
+                result = values[back]
+            else:
+                piece = pieces.piece(ins, contexts[DType.I64], n, places, values)
+                result = _given(ins.op, c, n, operands)
+            if piece is not None:
+                result = unchanged.read_as(result, piece.value)
             result = real.of_result(model, ins.op, result, tuple(operands))
             result = narrowing.of_result(ins.op, contexts, result, operands)
-            made = derived(result, model, moves.read_of(ins.op, operands) if moved is None else [moved])
+            made = derived(result, model, moves.read_of(ins.op, operands) if piece is None else [piece.value])
             if operands and moves.is_spread(ins.op, operands[0], made, n):
                 made = made.known_as(const=made.const, repeated=True)
             # computed twice from the same is computed once
@@ -192,9 +195,9 @@ def _slots(
                 back = ins.input_slots[k]
             if back is not None:  # what reads the result reads that
                 computed[slot] = computed.get(back, back)
-            same = back if back is not None else piece.whole if piece is not None else None
-            if same is not None:
-                makers[slot] = makers.get(same, ins)
+                makers[slot] = makers.get(back, ins)
+            elif piece is not None and piece.whole is not None:
+                makers[slot] = makers.get(piece.whole, ins)
     return values
 
 

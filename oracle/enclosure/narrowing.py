@@ -33,7 +33,7 @@ def converted(x: Interval, made: Interval) -> Interval:
 
 
 def of_integer(x: Interval, made: Interval) -> Interval:
-    """An integer with the low bits of another: of all the bits of a float it is known still."""
+    """An integer made of the low bits of `x`: that these are the bits of a float stays known while none of them is cut off."""
     before = x.origin.converted
     if before is None or made.dtype.bits < before.value.dtype.bits:
         return made

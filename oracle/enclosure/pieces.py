@@ -23,8 +23,8 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.program import Instruction
 
-#: Which operands an op moves. Of the others it reads values, which have to be known, or shapes alone.
 _FIRST = slice(1)
+#: Which operands an op moves. Of the others it reads the values, which have to be known, or the shapes alone (`_OF_SHAPES`).
 _MOVED = {
     **dict.fromkeys((ops.Transpose, ops.Reshape, ops.BroadcastInDim, ops.Slice, ops.Reverse, ops.ExtractDiag), _FIRST),
     **dict.fromkeys((ops.Pad, ops.PadToMatch, ops.EmbedDiag, ops.Tril, ops.Triu, ops.DynamicSlice, ops.Gather), _FIRST),
@@ -42,16 +42,16 @@ _SHIFT = 32
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Which elements of which slots the values have, by slot; numbers without the axis of the input sets.
+    """Numbers of elements by slot, in the shape of the slot's value without the axis of the input sets.
 
     Attributes
     ----------
     moved
-        Of what was moved alone.
+        For a value all of whose elements are of one slot: which ones.
     joined
-        Of what was put together: elements of its operands. What reads it has its elements first.
+        For a value put together of operands, zeros or repetitions: which elements of its operands. A move of it has numbers of its own elements, not of these.
     spread
-        Broadcasts, which are followed when something was put together behind them.
+        The slots of `joined` that are broadcasts. A value cut from what broadcasts were put together in is read as a piece of the broadcast, since that it repeats is worth knowing.
     """
 
     moved: dict[int, Array] = field(default_factory=dict)
@@ -61,16 +61,24 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Elements of an earlier value; of which slot they are all, in their order, if they are."""
+    """Elements of an earlier value.
+
+    Attributes
+    ----------
+    value
+        Their enclosure.
+    whole
+        The slot of that value, if these are all of its elements, in its shape.
+    """
 
     value: Enclosure
     whole: int | None = None
 
 
 def piece(ins: Instruction, c: Context, sets: int, places: Places, values: Mapping[int, Enclosure]) -> Piece | None:
-    """The elements of an earlier value that an instruction gives, if they are all of it, or something was put together on the way.
+    """The elements of an earlier value that an instruction gives; None unless they are that whole value, or were put together with others and taken out.
 
-    `places` learns of its result.
+    `places` is given the numbers of the result.
 
     Parameters
     ----------
@@ -113,7 +121,7 @@ def piece(ins: Instruction, c: Context, sets: int, places: Places, values: Mappi
 
 
 def _numbers(ins: Instruction, c: Context, sets: int, places: Places, values: Mapping[int, Enclosure]) -> Array | None:
-    """Which elements a result has; None where the op gives others, or which ones is not known."""
+    """The numbers of a result's elements; None where the op computes them, or where it takes them from depends on values that are not known."""
     moved = _MOVED.get(type(ins.op))
     if moved is None:
         return None
@@ -123,9 +131,9 @@ def _numbers(ins: Instruction, c: Context, sets: int, places: Places, values: Ma
         x = values[slot]
         if k in range(len(ins.input_slots))[moved]:
             known = places.moved.get(slot)
-            numbers = _of_slot(slot, x.shape[: len(x.shape) - (sets > 1)]) if known is None else known
+            numbers = _numbered(slot, x.shape[: len(x.shape) - (sets > 1)]) if known is None else known
             operands.append(exact(DType.I64, numbers))
-        elif of_shapes or (x.const and np.all(x.decided) and (sets == 1 or _is_one(x))):
+        elif of_shapes or (x.const and np.all(x.decided) and (sets == 1 or _same_in_all_sets(x))):
             operands.append(x.map(lambda a: a[..., 0]) if sets > 1 else x)
         else:
             return None
@@ -143,8 +151,8 @@ def _numbers(ins: Instruction, c: Context, sets: int, places: Places, values: Ma
     return made.lo
 
 
-def _is_one(x: Enclosure) -> bool:
-    """Whether all input sets have one value; those of inputs that are constants to a compiler may differ."""
+def _same_in_all_sets(x: Enclosure) -> bool:
+    """Whether the value is the same in all input sets; an input that is a constant to a compiler may be another in each."""
     return all(bool(np.all(p.lo == p.lo[..., :1])) for p in x.parts)
 
 
@@ -161,6 +169,7 @@ def _first(slot: int) -> int:
     return (slot + 1) << _SHIFT
 
 
-def _of_slot(slot: int, shape: tuple[int, ...]) -> Array:
+def _numbered(slot: int, shape: tuple[int, ...]) -> Array:
+    """The numbers of all elements of a slot."""
     size = int(np.prod(shape))
     return (_first(slot) + np.arange(size, dtype=np.int64)).reshape(shape)

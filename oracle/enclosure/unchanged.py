@@ -51,6 +51,10 @@ def _sets(x: Interval) -> tuple[Array, ...]:
     return x.lo, x.hi, x.nan, x.pos_zero, x.neg_zero
 
 
+def _same_sets(x: Interval, y: Interval) -> bool:
+    return all(map(np.array_equal, _sets(x), _sets(y)))
+
+
 def along_last(x: Interval) -> Interval | None:
     """The one value that a broadcast repeats along the last axis, if it does; also before it was rounded."""
     if not (x.repeated or x.unrounded) or not x.shape[-1]:
@@ -72,7 +76,7 @@ def chosen(pred: Interval, x: Interval, y: Interval) -> Interval | None:
         return x
     if x.shape != y.shape:
         return None
-    if x.const and y.const and x.is_point and y.is_point and all(map(np.array_equal, _sets(x), _sets(y))):
+    if x.const and y.const and x.is_point and y.is_point and _same_sets(x, y):
         return x
     if not pred.const:
         return None
@@ -92,8 +96,8 @@ def there_and_back(ins: Instruction, makers: Mapping[int, Instruction], values: 
 
 
 def read_as(made: Enclosure, source: Enclosure) -> Enclosure:
-    """What an op gave that a compiler may leave out, so that what reads the result reads `source`."""
-    if all(all(map(np.array_equal, _sets(x), _sets(y))) for x, y in zip(made.parts, source.parts, strict=True)):
+    """The result of an op that a compiler may leave out, with the origin of `source`, which then is read in its place; both sets are admitted."""
+    if all(map(_same_sets, made.parts, source.parts)):
         return source
     return each_part(lambda x, y: hull(x, y).from_(y.origin), made, source)
 
