@@ -17,7 +17,7 @@ from oracle.enclosure.formats import Array, Format, outward
 from oracle.enclosure.freedoms import approximations, conversion, gathering
 from oracle.enclosure.origin import Unrounded
 from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import Interval, exact, hull
+from oracle.enclosure.value import Interval, hull, merged, real_point
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Op
@@ -281,7 +281,7 @@ def _pow(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
 
 
 def _as_product(c: Context, made: Interval, x: Interval, exponent: Interval) -> Interval:
-    """A power with a constant exponent: 1 gives what it is given, and 2 the square, either of which may go unrounded into a sum; others are those of `_WRITTEN`."""
+    """A power with a constant exponent: 1 gives what it is given, and 2 the square, either of which may go unrounded into a sum; others may be those of `_WRITTEN`."""
     if np.all(is_value(exponent, 1.0)):
         return made.from_(x.origin)
     if np.all(is_value(exponent, 2.0)):
@@ -289,17 +289,19 @@ def _as_product(c: Context, made: Interval, x: Interval, exponent: Interval) -> 
         return hull(made, square).from_(square.origin)
     for value, of in _WRITTEN:
         if np.all(is_value(exponent, value)):
-            return made.from_(of(c, x).origin)
+            written = of(c, x)
+            alike = ((x.lo > 0) | (x.hi < 0)) & (x.lo > -np.inf)  # pow has values of its own at zeros and at -inf
+            return merged(lambda a: np.where(alike, *a), (hull(made, written), made)).from_(written.origin)
     rounded = made.lo, made.hi
     left = gathering.without_factor(c, x, exponent, rounded)
     return made if left is rounded else made.remembering(Unrounded("product", *left))
 
 
 def _inverse(c: Context, x: Interval) -> Interval:
-    return divide(c, exact(c.dtype, np.ones(x.shape)).known_as(const=True, repeated=False), x)
+    return divide(c, real_point(np.ones(x.shape, c.dtype.numpy), const=True), x)
 
 
-#: Exponents of which XLA makes another operation, whose readers may be written otherwise.
+#: Exponents of which XLA makes another operation, which may be gathered with its operand's factors, and its readers with it.
 _WRITTEN: tuple[tuple[float, Callable[[Context, Interval], Interval]], ...] = (
     (-1.0, _inverse),
     (0.5, lambda c, x: _sqrt(ops.Sqrt(), c, x)),

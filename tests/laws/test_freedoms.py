@@ -195,6 +195,16 @@ def quotients(kind: Any) -> Iterator[Freedom]:
     yield freedom("x / c + z", lambda a, b: over(a, c) + b, (x, z),
                   [x / c + z, x * (one / c) + z, fused(x, reciprocal, z)], 4.0)  # fmt: skip
     yield freedom("x / y + z", lambda a, b, e: a / b + e, (x, y, z), [x / y + z])
+    # exact until the last step, and rounded on the way where it is grouped otherwise
+    whole = np.arange(1, 25).astype(kind)
+    yield freedom("(x 7 / 2) c", lambda a: times(over(times(a, kind(7)), kind(2)), c), (whole,),
+                  [(whole * 7 / 2) * c, whole * (kind(3.5) * c)], 1.0)  # fmt: skip
+    yield freedom("x / (s / 4), shared", lambda a, s: a / (s / const(s, kind(4))), (whole, np.asarray(kind(11))),
+                  [whole / kind(2.75), (whole * 4) * (one / kind(11))], 3.0)  # fmt: skip
+    yield freedom("x / (sqrt y / z)", lambda a, b, e: a / (apply(ops.Sqrt(), abs(b)) / e), (x, y, z),
+                  [x / (np.sqrt(size) / z), (x * z) / np.sqrt(size), (x * z) * inverse], 8.0)  # fmt: skip
+    yield freedom("(x / y) ** -1", lambda a, b: apply(ops.Pow(), a / b, const(a, kind(-1))), (whole, y),
+                  [one / (whole / y), y / whole], 2.0)  # fmt: skip
 
 
 def flushing(kind: Any) -> Iterator[Freedom]:

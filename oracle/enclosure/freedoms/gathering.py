@@ -214,7 +214,7 @@ def quotient(c: Context, q: Quotient, low: Array, high: Array, is_shared: bool) 
     xu, yu = (x.unrounded, y.unrounded) if c.model.gather else (None, None)
     if yu is not None and yu.kind == "product":
         yu = None
-    # x / (c / y) is x y / c, whose constant is inverted, and gathered with one of x
+    # x / (c / y) is x y / c, whose divisor c, which many elements share, is inverted, and gathered with one of x
     inverts = yu is not None and yu.kind == "quotient" and yu.scaled
     if xu is not None and not (xu.kind == "quotient" or (xu.scaled and (is_shared or inverts))):
         xu = None
@@ -224,11 +224,11 @@ def quotient(c: Context, q: Quotient, low: Array, high: Array, is_shared: bool) 
     off = inverted + approximations.units_of_one(c)
     roundings: Array | float = np.where(once, 0.0, 1.0 + off)
     last = slipped(f, np.where(once, 0.0, off), *plain)  # a product with a rounded reciprocal, if one is taken
+    of_root = max(2 * c.budget("Rsqrt"), approximations.units_of_one(c))
     if xu is not None or yu is not None:
         ends = [e if u is None else u.chain for e, u in zip(rounded, (xu, yu), strict=True)]
         real = q.bounds(*ends[0], *ends[1])
         for u in (xu, yu):
-            of_root = max(2 * c.budget("Rsqrt"), approximations.units_of_one(c))
             roundings = roundings + (0 if u is None else of_root if u.kind == "root" else u.roundings)
         roundings = roundings + inverts
         down, up = slipped(f, roundings - 1, *real)
@@ -239,13 +239,15 @@ def quotient(c: Context, q: Quotient, low: Array, high: Array, is_shared: bool) 
         real = np.where(over, low, real[0]), np.where(over, high, real[1])
         last = np.where(over, last[0], np.fmin(last[0], down)), np.where(over, last[1], np.fmax(last[1], up))
     last = without_factor(c, x, y, last)
+    if c.model.gather and x.unrounded is not None and x.unrounded.kind == "root":  # z / (sqrt(x) / y) as z y rsqrt(x)
+        real, roundings = q.bounds(*x.unrounded.chain, *(rounded[1] if yu is None else yu.chain)), roundings + of_root
     empty = np.isnan(last[0]) | np.isnan(real[0])
 
     def known(ends: Bounds) -> Bounds:
         least, greatest = (np.where(halved, low, v) for v in ends)
         return np.where(empty, np.inf, least), np.where(empty, -np.inf, greatest)
 
-    scaled, roundings = is_shared or x.const, np.where(halved, 0.0, roundings)
+    scaled, roundings = is_shared or shared(x, y), np.where(halved, 0.0 if xu is None else xu.roundings, roundings)
     return low, high, Origin(unrounded=Unrounded("quotient", *known(last), scaled, known(real), roundings))
 
 
