@@ -289,12 +289,16 @@ def _as_product(c: Context, made: Interval, x: Interval, exponent: Interval) -> 
         return hull(made, square).from_(square.origin)
     for value, of in _WRITTEN:
         if np.all(is_value(exponent, value)):
-            written = of(c, x)
-            alike = ((x.lo > 0) | (x.hi < 0)) & (x.lo > -np.inf)  # pow has values of its own at zeros and at -inf
-            return merged(lambda a: np.where(alike, *a), (hull(made, written), made)).from_(written.origin)
+            return _or_written(made, of(c, x), x)
     rounded = made.lo, made.hi
     left = gathering.without_factor(c, x, exponent, rounded)
     return made if left is rounded else made.remembering(Unrounded("product", *left))
+
+
+def _or_written(made: Interval, written: Interval, x: Interval) -> Interval:
+    """A power of `x`, or what may be written for it; pow has values of its own at zeros and at -inf."""
+    alike = ((x.lo > 0) | (x.hi < 0)) & (x.lo > -np.inf)
+    return merged(lambda a: np.where(alike, *a), (hull(made, written), made)).from_(written.origin)
 
 
 def _inverse(c: Context, x: Interval) -> Interval:
