@@ -5,14 +5,14 @@ A promise that is broken is an `Internal` error, which no case has due.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
 from oracle.peers.layouts import data_of, memory_of
-from tenferro_ref.dims import evaluate, is_exact
+from tenferro_ref.dims import evaluate, expr_of, is_exact
 from tenferro_ref.errors import (
     Internal,
     InvalidArgument,
@@ -23,7 +23,7 @@ from tenferro_ref.errors import (
     TenferroError,
 )
 from tenferro_ref.extensions.family import family_of
-from tenferro_ref.ops import Extension
+from tenferro_ref.ops import Extension, TensorType
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.program.guards import ShapeGuard
 from tenferro_ref.tensor import Array, Tensor, same_bits, type_of
@@ -63,19 +63,32 @@ def check_buffers(before: Sequence[bytes], taken: Inputs, given: Sequence[Array]
 
 
 def check_types(program: ExecProgram, taken: Inputs, given: Sequence[Array]) -> None:
-    """Refuse outputs of other dtypes or shapes than the rules give for these inputs.
+    """Refuse outputs of other dtypes or shapes than the rules give for these inputs, and symbols that stand for other extents.
 
     Raises
     ------
     Internal
-        An output has another type, or is no array: a result of rank 0 is one, too.
+        An output has another type, or is no array: a result of rank 0 is one, too. Or what the rules make of symbols is,
+        at the shapes of these inputs, not what they make of integers.
     """
-    types = program.slot_types if program.is_static else program.at([type_of(data_of(x)) for x in taken]).types
+    types = program.slot_types
+    if not program.is_static:
+        types = program.at([type_of(data_of(x)) for x in taken]).types
+        _check_extents(program, types, [data_of(x).shape for x in taken])
     for number, (slot, output) in enumerate(zip(program.output_slots, given, strict=True)):
         due = types[slot]
         fits = type(output) is np.ndarray and type_of(output).dtype is due.dtype and output.ndim == due.rank
         if not fits or (due.is_static and output.shape != due.static_shape):
             raise Internal(detail=f"output {number} of the native executor is {output.dtype}{output.shape}, not {due}")
+
+
+def _check_extents(program: ExecProgram, types: Mapping[int, TensorType], shapes: Sequence[Sequence[int]]) -> None:
+    for ins in program.instructions:
+        for slot, symbolic in zip(ins.output_slots, ins.types, strict=True):
+            for extent, due in zip(symbolic.shape, types[slot].shape, strict=True):
+                if is_exact(extent) and isinstance(due, int) and evaluate(expr_of(extent), shapes) != due:
+                    detail = f"{ins.op.called} gives {types[slot]} for these inputs, its rule says {symbolic} of any"
+                    raise Internal(detail=detail)
 
 
 def check_again(evaluate: Evaluate, program: ExecProgram, taken: Inputs, given: Sequence[Array]) -> None:

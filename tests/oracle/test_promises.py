@@ -15,10 +15,12 @@ from oracle.peers.forms import with_symbols
 from oracle.peers.layouts import filed, viewed
 from oracle.peers.promises import check_refusals
 from oracle.verdict import Verdict
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import Internal, UsageError
 from tenferro_ref.extensions.einsum import einsum
 from tenferro_ref.extensions.family import Family
+from tenferro_ref.ops import Policy, TensorType
 from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, Program, records, to_exec
 from tenferro_ref.program.guards import ShapeGuard
 from tenferro_ref.runtime import GraphExecutor
@@ -195,3 +197,20 @@ def test_inputs_are_the_same_as_views_and_from_files(dtype: DType) -> None:
             assert same_bits(viewed(array, draw).data, array)
         (read,) = filed(Case.of(doubled(2).program, [array]))
         assert same_bits(read, array)
+
+
+def test_a_rule_that_says_another_extent_of_symbols_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = ops.PadToMatch.infer
+
+    def infer(op: ops.PadToMatch, policy: Policy, *inputs: TensorType) -> TensorType:
+        return rule(op, policy, *inputs) if all(x.is_static for x in inputs) else inputs[0]
+
+    monkeypatch.setattr(ops.PadToMatch, "infer", infer)
+    b = GraphBuilder()
+    x, y = b.input("F64", ("n",)), b.input("F64", ("m",))
+    program = b.build(b.apply(ops.PadToMatch(0), x, y).sum((0,)))
+    NativeExecutor().run(Case.of(program, [numbered(3), numbered(2)]))
+    with pytest.raises(
+        Internal, match=r"PadToMatch gives F64\[3\] for these inputs, its rule says F64\[in0.0\] of any"
+    ):
+        NativeExecutor().run(Case.of(program, [numbered(2), numbered(3)]))
