@@ -1,7 +1,7 @@
 """Gathered factors: chains of products, quotients and roots may be grouped otherwise.
 
-`(x c) d` and `(x c)(y d)` with constants or broadcast values may have these gathered; `(a / b) / c`, `a / (b / c)`
-and `a / sqrt(b)` may be one quotient or product; `sqrt(x) sqrt(x)` may be x, and `log(sqrt x)` half of `log x`. A factor or
+`(x c) d` and `(x c)(y d)` with constants or broadcast values may have these gathered; `(a / b) / c`, `a / (b / c)`,
+`a / sqrt(b)` and `a / (sqrt(b) / c)` may be one quotient or product; `sqrt(x) sqrt(x)` may be x, and `log(sqrt x)` half of `log x`. A factor or
 divisor that is one may be left out.
 
 *Bound.* The real value of the whole chain, which any grouping approximates: it is off by one relative u for each
