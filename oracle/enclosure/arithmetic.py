@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -257,7 +258,18 @@ def _compare(op: ops.Compare, c: Context, x: Interval, y: Interval) -> Interval:
 def _select(op: Op, c: Context, pred: Interval, x: Interval, y: Interval) -> Interval:
     """The operand that the predicate picks; their hull where it is undecided."""
     same = unchanged.chosen(pred, x, y)
-    return choose(pred.can_true, pred.can_false, x, y) if same is None else same
+    if same is not None:
+        return same
+    made = choose(pred.can_true, pred.can_false, x, y)
+    zero = (known_zeros(x) & ~pred.can_false) | (known_zeros(y) & ~pred.can_true)
+    return made.from_(replace(made.origin, filled=zero)) if np.any(zero) else made
+
+
+def known_zeros(x: Interval) -> Array:
+    """Where a compiler knows that a float is +0: a constant, or a zero that a move has put there."""
+    if x.const and x.dtype.is_float:
+        return np.asarray((x.lo == 0) & (x.hi == 0) & ~(x.nan | x.neg_zero))
+    return np.zeros(x.shape, bool) if x.origin.filled is None else x.origin.filled
 
 
 def choose(can_x: Array, can_y: Array, x: Interval, y: Interval) -> Interval:

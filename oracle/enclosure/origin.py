@@ -156,7 +156,7 @@ class Origin:
     unrounded, terms, multiple, converted
         See those classes; None for other producers.
     filled
-        Where a move has put a zero that is no element of what it moved; None: nowhere.
+        Where a move has put a zero that is no element of what it moved, or a Select a zero that a compiler knows; None: nowhere.
     fixed
         Which elements come from constants, where others may not; None: every element of a constant does, and no other. A value whose
         elements are all fixed becomes a constant (`executor.derived`).

@@ -114,6 +114,12 @@ def contraction(x: Value, y: Value, *, batched: bool = False) -> Value:
     return apply(ops.DotGeneral((0,), (0,), batch, batch), x, y)
 
 
+def zero_above(x: Value, y: Value, other: Value) -> Value:
+    """+0 where x is larger than y, else `other`."""
+    zeros = apply(ops.BroadcastInDim(x.type.static_shape, ()), x.builder.constant(0, x.dtype))
+    return apply(ops.Select(), apply(ops.Compare(ops.CompareDir.Gt), x, y), zeros, other)
+
+
 def either(first: Value, second: Value) -> Value:
     """One of the two; which of them, no platform agrees on: an exponential is compared with its true value."""
     at = first.builder.constant(1.5, DType.F32)

@@ -34,6 +34,7 @@ from tests.laws.freedoms import (
     rows,
     times,
     total,
+    zero_above,
 )
 
 pytestmark = pytest.mark.once
@@ -114,6 +115,11 @@ def moved_products(kind: Any) -> Iterator[Freedom]:
     scatter = ops.Scatter((0,), (), (0,), 1)
     yield freedom("a product that others were added to", plus(lambda a, b, i, e: apply(scatter, a * b, i, e)),
                   (x, y, *landed, z), [after + z, np.where(after == x * y, fused(x, y, z), after + z)], max(ulps, 1.0))  # fmt: skip
+    # what a Select puts beside a product is a zero in the elements of x that are above z
+    size, beside = np.abs(x * y), np.where(x > z, 0, u).astype(kind)
+    sums = [size + beside, fused(abs(x), abs(y), beside)]
+    yield freedom("|x y| and a selected zero, + z", lambda a, b, c, d: (abs(a) * abs(b) + zero_above(a, d, c)) + d, (x, y, u, z),
+                  [*(v + z for v in sums), np.where(x > z, fused(abs(x), abs(y), z), sums[0] + z)], max(ulps, 1.0))  # fmt: skip
 
 
 def gatherings(kind: Any) -> Iterator[Freedom]:

@@ -109,7 +109,7 @@ def addition(c: Context, result: Interval, x: Interval, y: Interval) -> Interval
 
 
 def beside_filled(c: Context, result: Interval, x: Interval, y: Interval) -> Unrounded | None:
-    """`x + y` before it was rounded, where a product is added to a zero that a move has put there: LLVM leaves that out.
+    """`x + y` before it was rounded, where a product is added to a zero that a move or a Select has put there: LLVM leaves that out.
 
     Only of a product that is not negative, as a square is not: -0 and that zero would be +0.
     """
