@@ -261,12 +261,12 @@ def _select(op: Op, c: Context, pred: Interval, x: Interval, y: Interval) -> Int
     if same is not None:
         return same
     made = choose(pred.can_true, pred.can_false, x, y)
-    zero = (known_zeros(x) & ~pred.can_false) | (known_zeros(y) & ~pred.can_true)
+    zero = (_known_zeros(x) & ~pred.can_false) | (_known_zeros(y) & ~pred.can_true)
     return made.from_(replace(made.origin, filled=zero)) if np.any(zero) else made
 
 
-def known_zeros(x: Interval) -> Array:
-    """Where a compiler knows that a float is +0: a constant, or a zero that a move has put there."""
+def _known_zeros(x: Interval) -> Array:
+    """Where a compiler knows that a float is +0: a constant, or a zero that a move or a Select has put there."""
     if x.const and x.dtype.is_float:
         return np.asarray((x.lo == 0) & (x.hi == 0) & ~(x.nan | x.neg_zero))
     return np.zeros(x.shape, bool) if x.origin.filled is None else x.origin.filled

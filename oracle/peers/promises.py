@@ -83,11 +83,12 @@ def check_types(program: ExecProgram, taken: Inputs, given: Sequence[Array]) -> 
 
 
 def _check_extents(program: ExecProgram, types: Mapping[int, TensorType], shapes: Sequence[Sequence[int]]) -> None:
+    """Refuse an extent by symbols whose value at these shapes of the inputs is not the extent in `types`."""
     for ins in program.instructions:
         for slot, symbolic in zip(ins.output_slots, ins.types, strict=True):
             for extent, due in zip(symbolic.shape, types[slot].shape, strict=True):
                 if is_exact(extent) and isinstance(due, int) and evaluate(expr_of(extent), shapes) != due:
-                    detail = f"{ins.op.called} gives {types[slot]} for these inputs, its rule says {symbolic} of any"
+                    detail = f"{ins.op.called} gives {types[slot]} for these inputs, where its rule says {symbolic} of symbols"
                     raise Internal(detail=detail)
 
 

@@ -284,7 +284,7 @@ def test_what_stablehlo_cannot_say_is_refused_before_anything_is_compiled() -> N
             texts += bool(lower_to_stablehlo(LoweringView.of(case.program, case.shapes)))
         except LoweringError:
             refused += 1
-    assert texts > 7 * refused > 0  # a tenth is refused, of 4,800 programs of four seeds
+    assert texts > 9 * refused > 0
 
 
 def test_symbols_stand_for_what_the_inputs_have(sample: list[Case]) -> None:
