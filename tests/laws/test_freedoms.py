@@ -147,6 +147,11 @@ def gatherings(kind: Any) -> Iterator[Freedom]:
                   [(x * c) * (y * d), (x * y) * (c * d), x * (c * (y * d)), ((x * c) * y) * d], 2.0)  # fmt: skip
     far = np.array([np.finfo(kind).max], kind)
     yield freedom("sqrt (x x), x x overflows", lambda a: apply(ops.Sqrt(), a * a), (far,), [far * far])
+    with np.errstate(over="ignore"):
+        yield freedom("(x c) d, x c overflows", lambda a: times(a, c, kind(0.3)), (far,), [far * c * kind(0.3)])
+    small, less, more = np.array([np.finfo(kind).tiny], kind), kind(1e-20), kind(1e30)
+    yield freedom("(x c) d, x c is lost", lambda a: times(a, less, more), (small,),
+                  [np.zeros_like(small), small * (less * more)], 1.0)  # fmt: skip
     yield freedom("(x y) u", times, (x, y, u), [(x * y) * u])
     yield freedom("(x y)(x u)", lambda a, b, e: (a * b) * (a * e), (x, y, u), [(x * y) * (x * u)])
     yield freedom("(x c) y", lambda a, b: times(a, c, b), (x, y), [(x * c) * y])
@@ -183,6 +188,8 @@ def quotients(kind: Any) -> Iterator[Freedom]:
     yield freedom(
         "(x / y) / z, y z overflows", over, (large, 2 * root, 2 * root), [(large / (2 * root)) / (2 * root)], 1.0
     )
+    yield freedom("z / (x / y), x / y overflows", lambda a, b, e: a / (b / e), (large, 4 * root, one / (4 * root)),
+                  [np.zeros_like(large), large * (one / (4 * root)) / (4 * root)], 2.0)  # fmt: skip
     yield freedom("x / 2 ** k", lambda a: over(a, kind(8)), (x,), [x / 8])
     yield freedom("(x / y) / z", over, (x, y, z), [(x / y) / z, x / (y * z)], 1.0)
     yield freedom("((x / y) 1) / z", lambda a, b, e: times(a / b, one) / e, (x, y, z), [(x / y) / z, x / (y * z)], 1.0)
