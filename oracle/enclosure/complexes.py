@@ -34,7 +34,7 @@ from oracle.enclosure.freedoms import (
 )
 from oracle.enclosure.limits import infinite_or_nan, listed
 from oracle.enclosure.moves import concatenated
-from oracle.enclosure.origin import Origin, Unrounded
+from oracle.enclosure.origin import Origin
 from oracle.enclosure.rectangles import (
     anything,
     apart,
@@ -195,7 +195,8 @@ def _first_negated(x: Interval) -> Interval:
     pos, neg = x.pos_zero.copy(), x.neg_zero.copy()
     pos[0], neg[0] = x.neg_zero[0], x.pos_zero[0]
     u = x.unrounded
-    unrounded = None if u is None else Unrounded(u.kind, *ends(u.lo, u.hi), u.scaled, None, u.roundings)
+    low, high = ends(u.lo, u.hi) if u else (x.lo, x.hi)
+    unrounded = u and replace(u, lo=low, hi=high, real=None)
     return Interval(x.dtype, *ends(x.lo, x.hi), x.nan, pos, neg, Origin(x.const, x.repeated, unrounded))
 
 

@@ -6,7 +6,7 @@ Which freedom asks for what is in `oracle.enclosure.freedoms`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar, dataclass_transform
 
 import numpy as np
@@ -41,6 +41,10 @@ class Unrounded:
         How many roundings any grouping of that chain takes, the last included; of one shape with the value, or one for all.
     reduced
         A product along axes, which one along further axes may take in.
+    inverse
+        A quotient whose reciprocal is a product: of what many elements share, or one over a root.
+    multiplied
+        A quotient by such an inverse, which may have become a product.
     """
 
     kind: Literal["product", "quotient", "root"]
@@ -50,6 +54,8 @@ class Unrounded:
     real: tuple[Array, Array] | None = None
     roundings: Array | float = 1.0
     reduced: bool = False
+    inverse: bool = False
+    multiplied: bool = False
 
     @property
     def regroups(self) -> bool:
@@ -59,7 +65,7 @@ class Unrounded:
     @property
     def contractible(self) -> bool:
         """A product, or a quotient that may have become one."""
-        return self.kind == "product" or (self.kind == "quotient" and self.scaled)
+        return self.kind == "product" or (self.kind == "quotient" and (self.scaled or self.multiplied))
 
     @property
     def chain(self) -> tuple[Array, Array]:
@@ -71,11 +77,11 @@ class Unrounded:
         roundings = f(self.roundings) if isinstance(self.roundings, np.ndarray) else self.roundings
         lo = f(self.lo)
         hi = lo if self.lo is self.hi else f(self.hi)
-        return Unrounded(self.kind, lo, hi, self.scaled, real, roundings, self.reduced)
+        return replace(self, lo=lo, hi=hi, real=real, roundings=roundings)
 
     def __neg__(self) -> Unrounded:
         real = None if self.real is None else (-self.real[1], -self.real[0])
-        return Unrounded(self.kind, -self.hi, -self.lo, self.scaled, real, self.roundings, self.reduced)
+        return replace(self, lo=-self.hi, hi=-self.lo, real=real)
 
 
 @record

@@ -1,7 +1,8 @@
 """Gathered factors: chains of products, quotients and roots may be grouped otherwise.
 
 `(x c) d` and `(x c)(y d)` with constants or broadcast values may have these gathered; `(a / b) / c`, `a / (b / c)`,
-`a / sqrt(b)` and `a / (sqrt(b) / c)` may be one quotient or product; `sqrt(x) sqrt(x)` may be x, and `log(sqrt x)` half of `log x`. A factor or
+`a / sqrt(b)` and `a / (sqrt(b) / c)` may be one quotient or product; `a / rsqrt(b)`, and `a / (c / b)` with a constant or broadcast c,
+a product that goes unrounded into a sum; `sqrt(x) sqrt(x)` may be x, and `log(sqrt x)` half of `log x`. A factor or
 divisor that is one may be left out.
 
 *Bound.* The real value of the whole chain, which any grouping approximates: it is off by one relative u for each
@@ -248,8 +249,18 @@ def quotient(c: Context, q: Quotient, low: Array, high: Array, is_shared: bool) 
         least, greatest = (np.where(halved, low, v) for v in ends)
         return np.where(empty, np.inf, least), np.where(empty, -np.inf, greatest)
 
-    scaled, roundings = is_shared or shared(x, y), np.where(halved, 0.0 if xu is None else xu.roundings, roundings)
-    return low, high, Origin(unrounded=Unrounded("quotient", *known(last), scaled, known(real), roundings))
+    of_shared = shared(x, y)
+    roundings = np.where(halved, 0.0 if xu is None else xu.roundings, roundings)
+    made = Unrounded(
+        "quotient",
+        *known(last),
+        is_shared or of_shared,
+        known(real),
+        roundings,
+        inverse=c.model.gather and (of_shared or (xu is not None and xu.inverse)),
+        multiplied=yu is not None and yu.inverse,
+    )
+    return low, high, Origin(unrounded=made)
 
 
 def by_reciprocal(c: Context, made: Interval, product: Interval) -> Interval:
@@ -300,7 +311,8 @@ def inverse_root(c: Context, made: Interval, low: Array, high: Array) -> Interva
     if not c.model.gather:
         return made
     w = c.format.wide
-    return made.remembering(Unrounded("quotient", np.nextafter(low, w(-np.inf)), np.nextafter(high, w(np.inf))))
+    ends = np.nextafter(low, w(-np.inf)), np.nextafter(high, w(np.inf))
+    return made.remembering(Unrounded("quotient", *ends, inverse=True))
 
 
 def logarithm(c: Context, x: Interval, low: Array, high: Array) -> Bounds:
