@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from fuzz.records import Time
 from fuzz.store.store import GROUPS_WITH_SUSPECTS, Store
 
@@ -13,14 +15,17 @@ def sightings(store: Store, streams: Sequence[int] | None) -> dict[str, tuple[in
     `streams`, or the whole store."""
     within, ids = _within(streams)
     sql = f"FROM {GROUPS_WITH_SUSPECTS} WHERE signature <> '' {within}"
-    executors: dict[str, list[str]] = {}
-    pairs = f"SELECT DISTINCT signature, executor {sql} ORDER BY 2"
-    for signature, executor in store.database.rows(tuple[str, str], pairs, ids):
-        executors.setdefault(signature, []).append(executor)
     size = "(SELECT ifnull(json_extract(plan, '$.batch'), 32) FROM stream WHERE stream.id = kin.stream)"
-    columns = f"signature, count(DISTINCT fingerprint), min(seen), max(seen), min(batch * {size} + number)"
-    rows = store.database.rows(tuple[str, int, Time, Time, int], f"SELECT {columns} {sql} GROUP BY 1", ids)
-    return {name: (n, first, last, tuple(executors[name]), number) for name, n, first, last, number in rows}
+    columns = (
+        "signature, count(DISTINCT fingerprint), min(seen), max(seen), json_group_array(DISTINCT executor), "
+        f"min(batch * {size} + number)"
+    )
+    # one statement, since a campaign may write between two
+    rows = store.database.rows(tuple[str, int, Time, Time, str, int], f"SELECT {columns} {sql} GROUP BY 1", ids)
+    return {
+        name: (n, first, last, tuple(sorted(msgspec.json.decode(executors, type=list[str]))), number)
+        for name, n, first, last, executors, number in rows
+    }
 
 
 def located(store: Store, streams: Sequence[int] | None) -> dict[str, list[tuple[str, str, str]]]:

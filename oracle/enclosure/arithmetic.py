@@ -8,10 +8,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from oracle.enclosure import integers, multiples, unchanged
+from oracle.enclosure import integers, multiples, narrowing, unchanged
 from oracle.enclosure.bounds import (
     Quotient,
     is_zero,
@@ -27,7 +28,7 @@ from oracle.enclosure.bounds import (
 )
 from oracle.enclosure.formats import FORMATS, Array
 from oracle.enclosure.freedoms import approximations, contraction, flush, gathering, merging, reciprocals
-from oracle.enclosure.origin import NOWHERE
+from oracle.enclosure.origin import NOWHERE, Converted
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import Interval, exact, hull, three_valued
 from tenferro_ref import ops
@@ -38,7 +39,7 @@ from tenferro_ref.ops import CompareDir, Op
 
 @ENCLOSE.row(ops.Add)
 def _add(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
-    return add(c, x, y) if c.dtype.is_float else integers.add(c.dtype, x, y)
+    return add(c, x, y) if c.dtype.is_float else with_sign_flipped(integers.add(c.dtype, x, y), x, y)
 
 
 def add(c: Context, x: Interval, y: Interval) -> Interval:
@@ -168,6 +169,21 @@ def negated(x: Interval) -> Interval:
     return Interval(x.dtype, lo, hi, x.nan, x.neg_zero, x.pos_zero, -x.origin)
 
 
+def with_sign_flipped(made: Interval, x: Interval, y: Interval) -> Interval:
+    """An Xor or a sum of integers; that with the sign bit, of the bits of a float, gives those of its negative."""
+    sign = made.dtype.limits[0] or 2 ** (made.dtype.bits - 1)
+    for bits, by in ((x, y), (y, x)):
+        before = bits.origin.converted
+        if (
+            before
+            and before.value.dtype.bits == made.dtype.bits
+            and by.const
+            and np.all((by.lo == sign) & (by.hi == sign))
+        ):
+            return made.from_(made.origin.converted_from(Converted(negated(before.value), before.exact)))
+    return made
+
+
 @ENCLOSE.row(ops.Abs)
 def _abs(op: Op, c: Context, x: Interval) -> Interval:
     if not c.dtype.is_float:
@@ -202,10 +218,10 @@ def _sign(op: Op, c: Context, x: Interval) -> Interval:
 
 def _extremum(c: Context, x: Interval, y: Interval, largest: bool) -> Interval:
     pick = np.maximum if largest else np.minimum
-    if not c.dtype.is_float:
-        return integers.monotone(c.dtype, pick, x, y)
     if (same := unchanged.extremum(x, y, largest)) is not None:
         return same
+    if not c.dtype.is_float:
+        return integers.monotone(c.dtype, pick, x, y)
     lo, hi = pick(x.lo, y.lo), pick(x.hi, y.hi)
     nan = x.nan | y.nan
     none = x.empty | y.empty
@@ -260,7 +276,10 @@ def _select(op: Op, c: Context, pred: Interval, x: Interval, y: Interval) -> Int
     same = unchanged.chosen(pred, x, y)
     if same is not None:
         return same
-    made = choose(pred.can_true, pred.can_false, x, y)
+    pick = partial(choose, pred.can_true, pred.can_false)
+    made = pick(x, y)
+    if converted := narrowing.joined((x, y), lambda both: pick(*both)):
+        made = made.from_(made.origin.converted_from(converted))
     zero = (_known_zeros(x) & ~pred.can_false) | (_known_zeros(y) & ~pred.can_true)
     return made.from_(replace(made.origin, filled=zero)) if np.any(zero) else made
 

@@ -40,6 +40,10 @@ def is_zero(x: Interval) -> Array:
     return np.asarray((x.lo == 0) & (x.hi == 0))
 
 
+def is_value(x: Interval, value: float) -> Array:
+    return np.asarray((x.lo == value) & (x.hi == value))
+
+
 def shared(x: Enclosure, other: Enclosure) -> bool:
     """Constant, or one value for many elements of the result: what a compiler takes out of loops."""
     return x.const or x.repeated or x.size < other.size

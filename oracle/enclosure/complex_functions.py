@@ -14,11 +14,11 @@ import numpy as np
 
 from oracle.enclosure import limits
 from oracle.enclosure.balls import Ball, ball, certainly_finite, complex_of, enclosed
-from oracle.enclosure.bounds import is_zero, may_be_zero
+from oracle.enclosure.bounds import is_value, is_zero, may_be_zero
 from oracle.enclosure.formats import Array, Format
 from oracle.enclosure.freedoms import cuts
 from oracle.enclosure.freedoms.limits import may_be_lost
-from oracle.enclosure.functions import budgeted, is_value
+from oracle.enclosure.functions import budgeted
 from oracle.enclosure.limits import infinite_or_nan, listed
 from oracle.enclosure.rectangles import nothing, promoted, reach, size_class
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, Context

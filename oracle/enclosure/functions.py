@@ -12,7 +12,7 @@ import numpy as np
 
 from oracle.enclosure import integers
 from oracle.enclosure.arithmetic import divide, multiply
-from oracle.enclosure.bounds import Bounds, is_zero, may_be_negative, may_be_zero
+from oracle.enclosure.bounds import Bounds, is_value, is_zero, may_be_negative, may_be_zero
 from oracle.enclosure.formats import Array, Format, outward
 from oracle.enclosure.freedoms import approximations, conversion, gathering
 from oracle.enclosure.origin import Unrounded
@@ -331,7 +331,3 @@ def _powers_of_negative(
     yield known & whole & ~odd, least, greatest, True, False
     yield known & odd, -greatest, -least, False, True
     yield ~known & ~fraction, -greatest, greatest, True, True
-
-
-def is_value(x: Interval, value: float) -> Array:
-    return np.asarray((x.lo == value) & (x.hi == value))

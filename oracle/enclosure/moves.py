@@ -295,7 +295,7 @@ def _to_float(c: Context, x: Interval) -> Interval:
     lo = f.of_integers(x.lo)
     hi = lo if x.is_point else f.of_integers(x.hi)
     never = np.zeros(lo.shape, bool)
-    return c.build(lo, hi, never, ~never, never)
+    return narrowing.converted(x, c.build(lo, hi, never, ~never, never))
 
 
 def _to_power(c: Context, x: Interval) -> Interval:

@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from oracle.enclosure.bounds import is_value
 from oracle.enclosure.formats import FORMATS
 from oracle.enclosure.origin import Converted
 from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import Enclosure, Interval, hull
+from oracle.enclosure.value import Enclosure, Interval, hull, real_point
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Op
@@ -27,9 +28,14 @@ AROUND = (ops.Add, ops.Subtract, ops.Multiply, ops.Divide, ops.Negate, ops.Abs)
 
 def converted(x: Interval, made: Interval) -> Interval:
     """A converted value, given what conversion alone makes of `x`."""
-    if (x.dtype, made.dtype) in WIDER:
+    if (x.dtype, made.dtype) in WIDER or x.dtype is DType.Bool:
         return made.from_(made.origin.converted_from(Converted(x, exact=True)))
     return _back(x, made)
+
+
+def is_predicate(x: Interval) -> bool:
+    """Whether a number is one that a Bool was converted to."""
+    return x.origin.converted is not None and x.origin.converted.value.dtype is DType.Bool
 
 
 def of_integer(x: Interval, made: Interval) -> Interval:
@@ -60,14 +66,28 @@ def joined(parts: Sequence[Interval], join: Callable[[Sequence[Interval]], Inter
     if len(dtypes) != 1:
         return None
     (dtype,) = dtypes
+    if not dtype.is_float:
+        return None
     known = [p.origin.converted or Converted(*_alone(p, dtype)) for p in parts]
     return Converted(join([n.value for n in known]), exact=all(n.exact for n in known))
 
 
 def _alone(x: Interval, dtype: DType) -> tuple[Interval, bool]:
-    """What a value that was not converted stands for beside converted ones, and whether that is exact: a constant for the same number."""
+    """What a value that was not converted stands for beside converted ones, and whether that is exact.
+
+    A constant stands for the same number, or for that rounded; one of integers for the float of these bits.
+    """
     value = _constant(x, dtype)
-    return (_unknown(dtype, x.shape), False) if value is None else (value, True)
+    if value is not None:
+        return value, True
+    if not (x.const and x.is_point):
+        return _unknown(dtype, x.shape), False
+    if x.dtype.is_float:
+        array = FORMATS[dtype].nearest(x.lo).astype(dtype.numpy)
+    else:
+        bits = x.lo.astype(np.uint64) & np.uint64(2**dtype.bits - 1)
+        array = bits.astype(f"u{dtype.itemsize}").view(dtype.numpy)
+    return real_point(array, const=True), False
 
 
 def _unknown(dtype: DType, shape: tuple[int, ...]) -> Interval:
@@ -78,16 +98,25 @@ def _unknown(dtype: DType, shape: tuple[int, ...]) -> Interval:
 
 def of_result(op: Op, contexts: Mapping[DType, Context], made: Enclosure, operands: Sequence[Enclosure]) -> Enclosure:
     """The result of an op in F64, with what a conversion to F32 may give where its operands come from there."""
-    if not isinstance(op, AROUND) or not isinstance(made, Interval) or made.dtype is not DType.F64:
+    if not isinstance(made, Interval) or made.dtype is not DType.F64:
         return made
-    if made.origin.converted is not None or not any(x.origin.converted for x in operands if isinstance(x, Interval)):
+    op, read = _as_written(op, [x for x in operands if isinstance(x, Interval)])
+    if not isinstance(op, AROUND):
         return made
-    narrow = [_narrow(x) for x in operands if isinstance(x, Interval)]
-    known = [x for x in narrow if x is not None]
-    if len(known) < len(narrow):
+    if made.origin.converted is not None or not any(x.origin.converted for x in read):
+        return made
+    known = [value for x in read if (value := _narrow(x)) is not None]
+    if len(known) < len(read):
         return made
     value = ENCLOSE[type(op)](op, contexts[DType.F32], *known)
     return made.from_(made.origin.converted_from(Converted(value, exact=False)))
+
+
+def _as_written(op: Op, operands: Sequence[Interval]) -> tuple[Op, Sequence[Interval]]:
+    """A power of two as the product that is made of it; any other op as it is."""
+    if isinstance(op, ops.Pow) and operands[1].const and np.all(is_value(operands[1], 2.0)):
+        return ops.Multiply(), (operands[0], operands[0])
+    return op, operands
 
 
 def _narrow(x: Interval) -> Interval | None:

@@ -139,8 +139,8 @@ class Multiple:
 
 @record
 class Converted:
-    """What a value was converted from, and is again (`exact`), or may be, when it is converted back: a narrower float, or the float
-    whose bits an integer has. No value at all where that is not known of an element."""
+    """What a value was converted from, and is again (`exact`), or may be, when it is converted back: a narrower float, a Bool, or the
+    float whose bits an integer has. No value at all where that is not known of an element."""
 
     value: Interval
     exact: bool

@@ -13,6 +13,7 @@ from functools import partial, reduce
 import numpy as np
 
 from oracle.enclosure import integers, narrowing
+from oracle.enclosure.arithmetic import with_sign_flipped
 from oracle.enclosure.formats import Array
 from oracle.enclosure.freedoms import contraction, excess, flush
 from oracle.enclosure.poles import gapped, united
@@ -27,6 +28,11 @@ _MASKING = ("and", "or", "xor")
 
 @ENCLOSE.row(ops.Bits)
 def _bits(op: ops.Bits, c: Context, *operands: Interval) -> Interval:
+    made = _on_integers(op, c, *operands)
+    return with_sign_flipped(made, *operands) if op.function == "xor" else made
+
+
+def _on_integers(op: ops.Bits, c: Context, *operands: Interval) -> Interval:
     shape, mask = operands[0].shape, 2**c.dtype.bits - 1
     function = np.frompyfunc(lambda *v: _on_bits(op.function, c.dtype, *v), len(operands), 1)
 

@@ -16,7 +16,7 @@ from tenferro_ref import ops
 from tenferro_ref.program import Instruction
 
 #: Ops that undo one like them.
-_UNDOING = (ops.Bitcast, ops.Negate, ops.Reverse)
+_UNDOING = (ops.Bitcast, ops.Bits, ops.Negate, ops.Reverse)
 
 
 def sign_of(one: Interval, other: Interval) -> int:
@@ -84,7 +84,7 @@ def chosen(pred: Interval, x: Interval, y: Interval) -> Interval | None:
 
 
 def there_and_back(ins: Instruction, makers: Mapping[int, Instruction], values: Mapping[int, Enclosure]) -> int | None:
-    """The slot whose value comes back where an op undoes the one before: bits as their own dtype; integers negated or reversed twice."""
+    """The slot whose value comes back where an op undoes the one before: bits as their own dtype; integers negated, inverted or reversed twice."""
     maker = makers.get(ins.input_slots[0]) if isinstance(ins.op, _UNDOING) else None
     if maker is None or type(maker.op) is not type(ins.op):
         return None
@@ -92,6 +92,8 @@ def there_and_back(ins: Instruction, makers: Mapping[int, Instruction], values: 
     dtype = values[slot].dtype
     if isinstance(ins.op, ops.Bitcast):
         return slot if dtype is ins.op.to else None
+    if isinstance(ins.op, ops.Bits) and ins.op.function != "not":
+        return None
     return slot if maker.op == ins.op and dtype.is_int else None  # a float may be computed twice, with other roundings
 
 

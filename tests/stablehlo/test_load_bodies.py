@@ -150,6 +150,24 @@ def test_the_padding_of_a_window_may_count_or_not(element: str, dtype: type) -> 
     assert run(text, x).tolist() == [16, 33, 26, 9]
 
 
+@pytest.mark.parametrize("start", [1.0, 1e-3, 0.0, -0.0])
+def test_beside_a_padding_that_does_not_count_minus_zero_stays(start: float) -> None:
+    text = f"""func.func @main(%x: tensor<2xf32>) -> tensor<3xf32> {{
+      %i = stablehlo.constant dense<{start!r}> : tensor<f32>
+      %r = "stablehlo.reduce_window"(%x, %i) <{{window_dimensions = array<i64: 2>, padding = dense<[[2, 0]]> : tensor<1x2xi64>}}> ({{
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %s = stablehlo.add %a, %b : tensor<f32>
+        stablehlo.return %s : tensor<f32>
+      }}) : (tensor<2xf32>, tensor<f32>) -> tensor<3xf32>
+      return %r : tensor<3xf32>
+    }}"""
+    x = np.array([-0.0, 1.0], np.float32)
+    assert permits(text, [x], [start, -0.0, 1])
+    assert permits(text, [x], [start, start, 1])
+    assert not permits(text, [x], [start, 4, 1])
+    assert np.signbit(start) or not permits(text, [x], [-0.0, start, 1])  # where there is padding alone
+
+
 def test_a_product_over_padding_may_begin_with_its_initial_value_once() -> None:
     """A window of 1 and a padding of -1/2: -1/2 where that is all that counts, 1/4 where an initial value does besides."""
     text = """func.func @main(%x: tensor<1xf32>) -> tensor<1xf32> {

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oracle.enclosure import IEEE, enclose
+from oracle.enclosure import IEEE, XLA, enclose
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.errors import (
     DTypeMismatch,
@@ -117,6 +117,21 @@ def test_a_sum_from_plus_zero_is_plus_zero() -> None:
     arguments = [np.array([-0.0, -0.0], np.float32), np.float32(0.0).reshape(())]
     (total,) = enclose(loaded.program, loaded.inputs(arguments), IEEE)
     assert total.contains(np.array(0.0, np.float32))
+
+
+def test_a_sum_from_plus_zero_along_no_axis_adds_it() -> None:
+    """The interpreter does, XLA does not; a sum of the engine along no axis is its operand."""
+    loaded = load("""func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %i = stablehlo.constant dense<0.0> : tensor<f32>
+      %0 = stablehlo.reduce(%x init: %i) applies stablehlo.add across dimensions = [] : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+      return %0 : tensor<2xf32>
+    }""")
+    x = np.array([-0.0, 3.0], np.float32)
+    (xla,), (ieee,) = (enclose(loaded.program, loaded.inputs([x]), model) for model in (XLA, IEEE))
+    assert xla.contains(x).all()
+    assert xla.contains(x + 0).all()
+    assert ieee.contains(x + 0).all()
+    assert not ieee.contains(x).all()
 
 
 def test_a_reduction_over_nothing_is_its_initial_value() -> None:

@@ -4,7 +4,7 @@ XLA computes BF16 in F32, and 8 bits in F16, and rounds each result but the one 
 `float-normalization-bf16` and the like leave the two conversions out, unless `xla_allow_excess_precision` is off (it is on by default;
 measured 2026-11-23 and 2026-11-24 on three builds). What a Convert gave is rounded there, and so is what goes on to another op, or to F64.
 Functions that CHLO defines by formulas in F32 begin with such a Convert of BF16, and end with one back; what the other ones give
-(`erf`, `tan`, `atan2`, `cbrt`) goes to a Convert unrounded as any result does (measured 2026-11-30). So it does through moves that XLA takes
+(`erf`, `tan`, `atan2`, `cbrt`, `logistic`) goes to a Convert unrounded as any result does (measured 2026-11-30). So it does through moves that XLA takes
 out, as a Reshape and one back; of a Reshape alone it is rounded first (measured 2026-11-30; `pieces.py` says what is all of an earlier value).
 
 *Bound.* That of `excess`. Beyond the largest value of a format without infinities F16 has a number or an infinity. A root in
@@ -49,8 +49,14 @@ def of_operand(model: Model, op: Op, maker: Op | None, x: Enclosure) -> Enclosur
     if not (model.excess_converted and _converts(op) and isinstance(x, Interval)):
         return x
     to = op.to if isinstance(op, ops.Convert) else DType.F32
-    rounds = isinstance(maker, (*ROUNDING, *_FUNCTIONS)) and not _converts(maker)
-    return _beyond(unrounded(x)) if rounds and to is computed_in(x.dtype) else x
+    return _beyond(unrounded(x)) if _rounds(maker) and to is computed_in(x.dtype) else x
+
+
+def _rounds(maker: Op | None) -> bool:
+    """Whether an op rounds its result last; `logistic` is loaded as either of two ways, the last step of each of which does."""
+    if isinstance(maker, ops.Repeated):
+        return maker.function == "logistic"
+    return isinstance(maker, (*ROUNDING, *_FUNCTIONS)) and not _converts(maker)
 
 
 def _beyond(x: Interval) -> Interval:

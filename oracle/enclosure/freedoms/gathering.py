@@ -25,6 +25,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from oracle.enclosure import narrowing
 from oracle.enclosure.bounds import Bounds, Quotient, nan_of_product, product_bounds, shared, zero_signs
 from oracle.enclosure.formats import Array, Format
 from oracle.enclosure.freedoms import approximations, reciprocals
@@ -68,6 +69,14 @@ def without_factor(c: Context, x: Interval, one: Interval, unrounded: Bounds) ->
     return np.fmin(low, u.lo), np.fmax(high, u.hi)
 
 
+def picked_by(c: Context, x: Interval, by: Interval, unrounded: Bounds) -> Bounds:
+    """Wide bounds of `x * by` itself; where a Bool was converted to `by`, which is 1 or 0, also those of `x` where it is 1: XLA makes a Select of it."""
+    u, (low, high) = x.unrounded, unrounded
+    if not (c.model.gather and u and u.contractible and narrowing.is_predicate(by)):
+        return unrounded
+    return np.where(by.hi == 1, np.fmin(low, u.lo), low), np.where(by.hi == 1, np.fmax(high, u.hi), high)
+
+
 def scaled_after(c: Context, x: Interval, by: Interval, unrounded: Bounds) -> Bounds:
     """Wide bounds of `x * by` itself; where x is a product and `by` a constant power of two, also those of the unrounded x, scaled.
 
@@ -93,6 +102,7 @@ def product(c: Context, result: Interval, x: Interval, y: Interval, rounded: Bou
     f, (lo, hi) = c.format, rounded
     for one, other in ((x, y), (y, x)):
         unrounded = scaled_after(c, one, other, without_factor(c, one, other, unrounded))
+        unrounded = picked_by(c, one, other, unrounded)
     low, high = unrounded
     scaled = shared(x, y) or shared(y, x)
     # (x c) (y d) as (x y) (c d) has a constant to gather again

@@ -60,18 +60,34 @@ def _folded(
     none = identity(name, x.dtype)
     same = [] if none is None else [np.asarray(none)]
     fold = _REDUCE[name](axes)
+    signed = name == "add" and not (x.dtype.is_int or x.dtype is DType.Bool)
+    # what adds nothing to any number, of either zero
+    neutral = b.array(np.negative(same[0]) if signed else same[0]) if same else None
     if any(init is b.array(value) for value in same):
-        return b.apply(fold, x)
+        return _from_zero(b, i, x, init, axes, alone, neutral) if signed else b.apply(fold, x)
     if not prod(static(x)[a] for a in axes):
         return spread(init, tuple(static(x)[a] for a in free_axes(x.ndim, axes)))
-    if name == "add" and x.dtype is not DType.Bool and any(init is b.array(np.negative(zero)) for zero in same):
+    if signed and init is neutral:
         return b.apply(ops.Repeated("add", 1), b.apply(fold, x), _with_minus_zero(b, x, axes))
-    bare = x if alone is None else alone.of(i, x, b.array(same[0]) if same else None)
+    bare = x if alone is None else alone.of(i, x, neutral)
     if name in ("add", "multiply"):
         return _seeded(b, op, name, x, bare, init, axes, alone)
     reduced, never = b.apply(fold, x), b.apply(fold, bare)
     once = b.apply(bodies.OPS[name], spread(init, static(reduced)), reduced)
     return b.apply(ops.Repeated(name, 1), once, _where_there(never, init, alone))
+
+
+def _from_zero(
+    b: Tracer, i: int, x: Value, init: Value, axes: tuple[int, ...], alone: Alone | None, neutral: Value | None
+) -> Value:
+    """The sum from +0, which an element that is -0 is added to: a sum of the engine's along no axis is its operand. Padding may be left out."""
+    if not axes:
+        return b.apply(ops.ReduceSum((x.ndim,)), last_axis(b, x, axes))
+    total = b.apply(ops.ReduceSum(axes), x)
+    if alone is None or alone.line is None:
+        return total
+    of_elements = _with_minus_zero(b, alone.of(i, x, neutral), axes)
+    return b.apply(ops.Repeated("add", 1), total, _where_there(of_elements, init, alone))
 
 
 def _with_minus_zero(b: Tracer, x: Value, axes: tuple[int, ...]) -> Value:
@@ -110,7 +126,8 @@ def _seeded(
     if x.dtype.is_complex and name == "multiply" and count > 1:
         raise op.refusal("how often the initial value of a complex product enters is not said")
     if name == "add":
-        return b.apply(repeated, once, never, with_terms(most), _with_minus_zero(b, of_terms(1, line), (last,)))
+        from_minus, of_elements = (_with_minus_zero(b, terms, (last,)) for terms in (of_terms(1, line), alone_line))
+        return b.apply(repeated, once, never, with_terms(most), from_minus, _where_there(of_elements, init, alone))
     # powers alternate in sign; without what is not one of the elements, an initial value may be the only one
     ways = {2, count, most} if alone is None else {1, 2, count, most}
     return b.apply(repeated, once, never, *map(with_terms, sorted(ways)))

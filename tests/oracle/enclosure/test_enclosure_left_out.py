@@ -13,7 +13,7 @@ from oracle.enclosure import IEEE, XLA, enclose
 from oracle.enclosure.model import IREE
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import STABLEHLO
+from tenferro_ref.ops import STABLEHLO, CompareDir
 from tenferro_ref.program import GraphBuilder, Value
 
 pytestmark = pytest.mark.once
@@ -24,6 +24,7 @@ INPUTS = tuple(RNG.normal(size=64).astype(F32) for _ in range(3))
 #: What a program is made with, and its three inputs.
 Made = Callable[[GraphBuilder, Value, Value, Value], Value]
 ONE, OTHER = F32(1.9809284), F32(1.9817103)
+SIGN = -(2**31)
 
 
 def constant(b: GraphBuilder, value: float) -> Value:
@@ -45,6 +46,22 @@ def through(b: GraphBuilder, x: Value, *steps: ops.Op) -> Value:
 def summed(b: GraphBuilder, x: Value) -> Value:
     """Sums of the products in the rows, as a contraction with ones."""
     return b.apply(ops.DotGeneral((1,), (0,), (), ()), x, b.constant(F32(1), DType.F32).broadcast_to((2,)))
+
+
+def bits(b: GraphBuilder, x: Value) -> Value:
+    return b.apply(ops.Bitcast(DType.I32), x)
+
+
+def floated(b: GraphBuilder, x: Value) -> Value:
+    return b.apply(ops.Bitcast(DType.F32), x)
+
+
+def integers(b: GraphBuilder, value: int) -> Value:
+    return b.constant(np.int32(value), DType.I32).broadcast_to((64,))
+
+
+def positive(b: GraphBuilder, x: Value) -> Value:
+    return b.apply(ops.Compare(CompareDir.Gt), x, constant(b, 0))
 
 
 def fused(x: Any, y: Any, z: Any) -> Any:
@@ -121,6 +138,46 @@ ROWS: dict[str, tuple[Made, Callable[[Any, Any, Any], Any]]] = {
             x * y * through(b, b.apply(ops.Complex(), y, constant(b, 1)), ops.Reverse((0,)), ops.Imag()) + z
         ),
         fused,
+    ),
+    "bits whose sign is flipped": (
+        lambda b, x, y, z: floated(b, b.apply(ops.Bits("xor"), bits(b, x * y), integers(b, SIGN))) + z,
+        lambda x, y, z: fused(-x, y, z),
+    ),
+    "bits to which the sign is added": (
+        lambda b, x, y, z: floated(b, integers(b, SIGN) + bits(b, x * y)) + z,
+        lambda x, y, z: fused(-x, y, z),
+    ),
+    "bits inverted twice": (
+        lambda b, x, y, z: floated(b, through(b, bits(b, x * y), ops.Bits("not"), ops.Bits("not"))) + z,
+        fused,
+    ),
+    "the greater of bits and themselves": (
+        lambda b, x, y, z: floated(b, (lambda v: b.apply(ops.Maximum(), v, v))(bits(b, x * y))) + z,
+        fused,
+    ),
+    "a choice between bits and zero": (
+        lambda b, x, y, z: floated(b, b.apply(ops.Select(), positive(b, x), bits(b, x * y), integers(b, 0))) + z,
+        lambda x, y, z: np.where(x > 0, fused(x, y, z), z),
+    ),
+    "a choice in F64, beside a number that F32 has not": (
+        lambda b, x, y, z: (
+            b.apply(
+                ops.Select(), positive(b, x), (x * y).astype(DType.F64), b.constant(0.1, DType.F64).broadcast_to((64,))
+            ).astype(DType.F32)
+            + z
+        ),
+        lambda x, y, z: np.where(x > 0, fused(x, y, z), F32(0.1) + z),
+    ),
+    "a square in F64": (
+        lambda b, x, y, z: (
+            b.apply(ops.Pow(), x.astype(DType.F64), b.constant(2.0, DType.F64).broadcast_to((64,))).astype(DType.F32)
+            + z
+        ),
+        lambda x, y, z: fused(x, x, z),
+    ),
+    "a factor that is a predicate": (
+        lambda b, x, y, z: x * y * positive(b, x).astype(DType.F32) + z,
+        lambda x, y, z: np.where(x > 0, fused(x, y, z), z),
     ),
     "added to zeros": (
         lambda b, x, y, z: (

@@ -12,6 +12,7 @@ from tenferro_ref.narrow import narrowed
 from tenferro_ref.ops import STABLEHLO
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime.kernels import run_kernel
+from tenferro_ref.stablehlo.loader.composed import logistic
 
 pytestmark = pytest.mark.once
 
@@ -253,6 +254,16 @@ def test_a_function_of_bf16_that_is_converted_to_f32_goes_there_unrounded_but_by
     made = run(lambda b, x: b.apply(ops.Convert(DType.F32), b.apply(op, x)), x)
     assert made.contains(of_f32).all() == (function in ("erf", "tan"))
     assert made.contains(narrowed(DType.BF16, of_f32).astype(np.float32)).all()
+
+
+def test_a_logistic_of_bf16_that_is_converted_to_f32_goes_there_unrounded() -> None:
+    x = of(DType.BF16, np.linspace(-3, 3, 61))
+    of_f32 = 1 / (1 + np.exp(-x.astype(np.float32)))
+    made = run(lambda b, x: b.apply(ops.Convert(DType.F32), logistic(x)), x)
+    assert made.contains(of_f32).all()
+    assert not made.contains(of_f32 * np.float32(1.02)).any()
+    rounded = run(lambda b, x: b.apply(ops.Convert(DType.F64), logistic(x)), x)  # which goes on rounded
+    assert not rounded.contains(of_f32.astype(np.float64)).all()
 
 
 @pytest.mark.parametrize("function", ["erfc", "erf_inv", "lgamma", "digamma", "bessel_i1e", "sinh", "cosh"])
