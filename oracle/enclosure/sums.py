@@ -340,8 +340,8 @@ def _float_dot(c: Context, x: Interval, y: Interval) -> Interval:
     size_hi = size if one else np.abs(hi)
     # products beyond the largest value overflow when rounded, and need not when fused
     if np.count_nonzero(size >= f.overflow) or (not one and np.count_nonzero(size_hi >= f.overflow)):
-        if first:
-            lo, hi = f.nearest(lo), f.nearest(hi)
+        if first:  # of the others the errors of the sum are the bound
+            lo, hi = (np.where(np.abs(v) >= f.overflow, f.nearest(v), v) for v in (lo, hi))
         lo, hi = np.where(lo <= -f.overflow, -np.inf, lo), np.where(hi >= f.overflow, np.inf, hi)
         size, size_hi = np.abs(lo), np.abs(hi)
     near = size < f.min_normal if one else (lo < f.min_normal) & (hi > -f.min_normal)

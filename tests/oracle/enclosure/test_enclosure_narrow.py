@@ -61,6 +61,15 @@ def test_products_that_overflow_in_a_narrow_format_cancel_in_the_accumulator(dty
     assert model.excess or not holds(one_sign, 5.0)
 
 
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
+def test_a_product_that_is_lost_keeps_its_sign_beside_a_row_that_overflows(model):
+    """Half of a negative subnormal is a tie, and rounded to -0; the zero beside it adds nothing."""
+    rows, x = of(DType.BF16, [[0, 2], [0.5, 0]]), of(DType.BF16, [-(2.0**-133), 1.7014e38])
+    e = run(apply(ops.DotGeneral((1,), (0,), (), ())), rows, x, model=model)
+    assert e.contains(of(DType.BF16, [np.inf, -0.0])).all()
+    assert not e.contains(of(DType.BF16, [1.0, 1e-38])).any()
+
+
 def test_products_that_overflow_in_the_accumulator_do_in_the_result():
     x = of(DType.BF16, [3e38, 3e38, 1.0])
     made = {m.name: run(apply(DOT), x, of(DType.BF16, [3e38, -3e38, 5.0]), model=m) for m in (NUMPY, XLA)}
