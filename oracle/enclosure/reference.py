@@ -16,6 +16,7 @@ from oracle.enclosure import integers, narrowing
 from oracle.enclosure.arithmetic import with_sign_flipped
 from oracle.enclosure.formats import Array
 from oracle.enclosure.freedoms import contraction, excess, flush
+from oracle.enclosure.origin import Origin
 from oracle.enclosure.poles import gapped, united
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, Context
 from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part, exact, hull, real_point
@@ -233,9 +234,7 @@ def _repeated(op: ops.Repeated, c: Context, once: Interval, *others: Interval) -
         made = reduce(hull, others, once)
         if not once.dtype.is_float:
             return made
-        made = made.from_(
-            contraction.picked(once, *others, pick=lambda v, low: (np.minimum if low else np.maximum).reduce(v))
-        )
+        made = made.from_(_origin_of_one(once, *others))
         if not arithmetic:
             return united(made, once, *others)
         across = (made.lo < 0) & (made.hi > 0)
@@ -254,6 +253,15 @@ def _repeated(op: ops.Repeated, c: Context, once: Interval, *others: Interval) -
     inside = np.asarray((least >= lo) & (greatest <= hi), bool)
     ends = [np.where(inside, v, beyond).reshape(once.shape) for v, beyond in ((least, lo), (greatest, hi))]
     return hull(exact(once.dtype, *(v.astype(once.lo.dtype) for v in ends)), once)
+
+
+def _origin_of_one(*ways: Interval) -> Origin:
+    """How one of several ways to compute a value came about: where they agree in their bounds, the first that says so; else the products of all."""
+    first, *others = ways
+    if all(np.array_equal(first.lo, w.lo) and np.array_equal(first.hi, w.hi) for w in others):
+        origin = next((w.origin for w in ways if w.unrounded is not None), first.origin)
+        return origin.known(const=False, repeated=False)
+    return contraction.picked(*ways, pick=lambda v, low: (np.minimum if low else np.maximum).reduce(v))
 
 
 @COMPLEX.row(ops.Repeated)

@@ -43,7 +43,7 @@ def sorting(lines: str) -> str:
 
 
 def run(text: str, *arrays: Array) -> Array:
-    loaded = load(text, "m")
+    loaded = load(text, "m", evaluate=evaluate)
     (result,) = NativeExecutor().run(Case.of(loaded.program, loaded.inputs(arrays))).outputs
     return result
 
@@ -100,7 +100,7 @@ def test_a_body_that_is_about_more_than_scalars_is_refused_with_its_place(lines:
 
 
 def permits(text: str, arrays: list[Array], value: list[float]) -> bool:
-    loaded = load(text)
+    loaded = load(text, evaluate=evaluate)
     (made,) = enclose(loaded.program, loaded.inputs(arrays), XLA)
     dtype = loaded.program.output_types[0].dtype.numpy
     return bool(np.all(made.contains(np.array(value).astype(dtype).reshape(made.shape))))
@@ -304,3 +304,41 @@ def test_a_body_that_tells_left_from_right_has_no_one_meaning(dtype: str, lines:
         return
     with pytest.raises(UnsupportedOp, match=words):
         load(text, "m")
+
+
+SCALED = """func.func @main(%x: tensor<24xf32>) -> tensor<24xf32> {{
+  %c = stablehlo.constant dense<3.0> : tensor<24xf32>
+  %d = stablehlo.constant dense<7.3> : tensor<24xf32>
+  %v = stablehlo.multiply %x, %c : tensor<24xf32>
+  {steps}
+  %r = stablehlo.multiply %w, %d : tensor<24xf32>
+  return %r : tensor<24xf32>
+}}"""
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        """%b = stablehlo.bitcast_convert %v : (tensor<24xf32>) -> tensor<24x2xi16>
+        %w = stablehlo.bitcast_convert %b : (tensor<24x2xi16>) -> tensor<24xf32>""",
+        """%p = stablehlo.reshape %v : (tensor<24xf32>) -> tensor<12x2xf32>
+        %b = stablehlo.bitcast_convert %p : (tensor<12x2xf32>) -> tensor<12xi64>
+        %q = stablehlo.bitcast_convert %b : (tensor<12xi64>) -> tensor<12x2xf32>
+        %w = stablehlo.reshape %q : (tensor<12x2xf32>) -> tensor<24xf32>""",
+        """%s = stablehlo.constant dense<24> : tensor<1xi32>
+        %w = stablehlo.dynamic_broadcast_in_dim %v, %s, dims = [0] : (tensor<24xf32>, tensor<1xi32>) -> tensor<24xf32>""",
+        """%i = stablehlo.constant dense<-0.0> : tensor<f32>
+        %p = stablehlo.reshape %v : (tensor<24xf32>) -> tensor<24x1xf32>
+        %w = stablehlo.reduce(%p init: %i) applies stablehlo.add across dimensions = [1] : (tensor<24x1xf32>, tensor<f32>) -> tensor<24xf32>""",
+        """%i = stablehlo.constant dense<-500.0> : tensor<f32>
+        %p = stablehlo.reshape %v : (tensor<24xf32>) -> tensor<24x1xf32>
+        %w = stablehlo.reduce(%p init: %i) applies stablehlo.maximum across dimensions = [1] : (tensor<24x1xf32>, tensor<f32>) -> tensor<24xf32>""",
+    ],
+    ids=["bits in halves", "bits of two", "its own shape", "a sum of one", "the greatest of one"],
+)
+def test_what_gives_a_product_back_may_be_left_out_of_its_factors(steps: str) -> None:
+    """`(x 3) 7.3` may be `x (3 7.3)`, which is another number for most x."""
+    x = np.linspace(0.5, 1.5, 24, dtype=np.float32)
+    gathered = x * (np.float32(3) * np.float32(7.3))
+    assert permits(SCALED.format(steps=steps), [x], gathered.tolist())
+    assert run(SCALED.format(steps=steps), x).tolist() != gathered.tolist()

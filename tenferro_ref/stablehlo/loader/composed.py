@@ -52,6 +52,13 @@ def spread(x: Value, shape: tuple[int, ...]) -> Value:
     return x.builder.apply(ops.BroadcastInDim(shape, ()), x) if shape else x
 
 
+def broadcast(x: Value, shape: tuple[int, ...], dims: tuple[int, ...]) -> Value:
+    """`x` in `shape`, its axes at `dims`; itself where that changes nothing."""
+    return (
+        x if x.shape == shape and dims == tuple(range(x.ndim)) else x.builder.apply(ops.BroadcastInDim(shape, dims), x)
+    )
+
+
 def static(x: Value) -> tuple[int, ...]:
     """The shape of a value, all of whose extents are integers here."""
     return x.type.static_shape

@@ -11,7 +11,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.ops import free_axes
 from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader.bindings import Operation
-from tenferro_ref.stablehlo.loader.composed import full, iota, pad, static
+from tenferro_ref.stablehlo.loader.composed import broadcast, full, iota, pad, static
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer, numbers
 
 # --- normalisation ----------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def _(b: Tracer, op: Operation, x: Value, shape: Value) -> Value:
 
 @ROWS.row("dynamic_broadcast_in_dim")
 def _(b: Tracer, op: Operation, x: Value, shape: Value) -> Value:
-    return b.apply(ops.BroadcastInDim(numbers(b, op, shape), op.axes("broadcast_dimensions")), x)
+    return broadcast(x, numbers(b, op, shape), op.axes("broadcast_dimensions"))
 
 
 @ROWS.row("dynamic_iota")

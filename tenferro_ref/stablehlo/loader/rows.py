@@ -13,7 +13,7 @@ from tenferro_ref.ops import CompareDir, Op
 from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader import composed
 from tenferro_ref.stablehlo.loader.bindings import Operation
-from tenferro_ref.stablehlo.loader.composed import select, spread, static
+from tenferro_ref.stablehlo.loader.composed import broadcast, select, spread, static
 from tenferro_ref.stablehlo.loader.special import total_order
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Row, Tracer
 
@@ -111,8 +111,7 @@ def _(b: Tracer, op: Operation, x: Value) -> Value:
 
 @ROWS.row("broadcast_in_dim")
 def _(b: Tracer, op: Operation, x: Value) -> Value:
-    shape, dims = op.shape, op.axes("broadcast_dimensions")
-    return x if x.shape == shape and dims == tuple(range(x.ndim)) else b.apply(ops.BroadcastInDim(shape, dims), x)
+    return broadcast(x, op.shape, op.axes("broadcast_dimensions"))
 
 
 @ROWS.row("reverse")

@@ -143,6 +143,9 @@ def _(b: Tracer, op: Operation, x: Value) -> Value:
         return b.apply(ops.Bitcast(to), x)
     if to.is_complex or of.is_complex or DType.Bool in (to, of):
         raise op.refusal(f"the bits of {of} as {to} have no rule")
+    whole = b.cut.get(x.slot)
+    if whole is not None and (whole.dtype, static(whole)) == (to, op.shape):
+        return whole
     source, target = _integer(of, "uint"), _integer(to, "uint")
     words = b.apply(ops.Bitcast(source), x)
     if to.bits < of.bits:
@@ -155,7 +158,9 @@ def _(b: Tracer, op: Operation, x: Value) -> Value:
         amounts = _places(b, static(x), target, of.bits)
         parts = b.apply(ops.Bits("shift_left"), words.astype(target), amounts)
         pieces = b.apply(ops.ReduceSum((x.ndim - 1,)), parts)
-    return b.apply(ops.Bitcast(to), pieces)
+    made = b.apply(ops.Bitcast(to), pieces)
+    b.cut[made.slot] = x
+    return made
 
 
 def _places(b: Tracer, shape: tuple[int, ...], dtype: DType, width: int) -> Value:

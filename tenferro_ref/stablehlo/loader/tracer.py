@@ -32,6 +32,8 @@ class Tracer(GraphBuilder):
         By slot of an imaginary part: the complex value.
     parts
         By slot of a complex value: the real and imaginary part that it was made of.
+    cut
+        By slot of what bits were cut into, or put together to: the value that they are of.
     evaluate
         Computes the results of an op: what the module does next may depend on them. None: nothing is computed.
     decisions
@@ -48,6 +50,7 @@ class Tracer(GraphBuilder):
         self.made: dict[int, tuple[Op, tuple[Value, ...]]] = {}
         self.imaginary: dict[int, Value] = {}
         self.parts: dict[int, tuple[Value, Value]] = {}
+        self.cut: dict[int, Value] = {}
         self._known: dict[tuple[Op, tuple[int, ...]], tuple[Value, ...]] = {}
         self._bound: dict[tuple[DType, tuple[int, ...], bytes], Value] = {}
 
