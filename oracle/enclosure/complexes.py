@@ -196,7 +196,7 @@ def _first_negated(x: Interval) -> Interval:
     pos[0], neg[0] = x.neg_zero[0], x.pos_zero[0]
     u = x.unrounded
     low, high = ends(u.lo, u.hi) if u else (x.lo, x.hi)
-    unrounded = u and replace(u, lo=low, hi=high, real=None)
+    unrounded = u and replace(u, lo=low, hi=high, real=None, reduced=False)
     return Interval(x.dtype, *ends(x.lo, x.hi), x.nan, pos, neg, Origin(x.const, x.repeated, unrounded))
 
 

@@ -28,5 +28,6 @@ returns them as they are where the model does not permit it. Nothing outside thi
 =================== ==============================================================================
 
 A rewrite that overflows or underflows where the program does not, that makes finite what is certainly an infinity, or that
-loses a NaN is none of these: its result stays outside, and is a finding. The one exception is a complex factor or divisor of one (`gathering`), whose other factor Annex G has for an infinity before and after.
+loses a NaN is none of these: its result stays outside, and is a finding. The one exception is a complex factor or divisor
+of one (`gathering`), whose other factor Annex G has for an infinity before and after.
 """

@@ -14,8 +14,8 @@ exact, so is every grouping, since no part of the product has more bits than it.
 
 *Not admitted.* Bounds are those of *real* values: where a grouping overflows or underflows on its way and the program
 does not, where it makes finite what is certainly an infinity, or loses a NaN, its result stays outside. (A zero that an
-underflow, or a quotient by an overflow, makes on the program's own way is widened to the real value.) A complex number with an infinite part, times one, is the exception: it is an infinity of
-Annex G either way, whichever part is NaN. Constants of complex products are not gathered, but their parts may be computed
+underflow, or a quotient by an overflow, makes on the program's own way is widened to the real value.) A complex number
+with an infinite part, times one, is the exception: it is an infinity of Annex G either way, whichever part is NaN. Constants of complex products are not gathered, but their parts may be computed
 otherwise, so that their zeros may have either sign.
 """
 
