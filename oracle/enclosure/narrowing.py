@@ -113,7 +113,7 @@ def of_result(op: Op, contexts: Mapping[DType, Context], made: Enclosure, operan
 
 
 def _as_written(op: Op, operands: Sequence[Interval]) -> tuple[Op, Sequence[Interval]]:
-    """A power of two as the product that is made of it; any other op as it is."""
+    """A square that is written as a power as the product that is made of it; any other op as it is."""
     if isinstance(op, ops.Pow) and operands[1].const and np.all(is_value(operands[1], 2.0)):
         return ops.Multiply(), (operands[0], operands[0])
     return op, operands

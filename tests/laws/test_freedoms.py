@@ -209,14 +209,13 @@ def quotients(kind: Any) -> Iterator[Freedom]:
                   [x / c + z, x * (one / c) + z, fused(x, reciprocal, z)], 4.0)  # fmt: skip
     yield freedom("x / y + z", lambda a, b, e: a / b + e, (x, y, z), [x / y + z])
     # a sum that cancels but for what rounding the product took
-    many, size = draw(kind, 25, 4096), np.abs(draw(kind, 26, 4096))
-    root, third = np.sqrt(size), np.full_like(size, one / d)
-    yield freedom("x / rsqrt y + z", lambda a, b, e: over(a, apply(ops.Rsqrt(), b)) + e, (many, size, -(many * root)),
-                  [fused(many, root, -(many * root))], math.inf)  # fmt: skip
-    both = many * size
-    yield freedom("x / (c / y) + z", lambda a, b, e: over(a, over(const(b, d), b)) + e, (many, size, -(both * third)),
+    many, sizes = draw(kind, 25, 4096), np.abs(draw(kind, 26, 4096))
+    roots, third = np.sqrt(sizes), np.full_like(sizes, one / d)
+    yield freedom("x / rsqrt y + z", lambda a, b, e: over(a, apply(ops.Rsqrt(), b)) + e, (many, sizes, -(many * roots)),
+                  [fused(many, roots, -(many * roots))], math.inf)  # fmt: skip
+    both = many * sizes
+    yield freedom("x / (c / y) + z", lambda a, b, e: over(a, over(const(b, d), b)) + e, (many, sizes, -(both * third)),
                   [fused(both, third, -(both * third))], math.inf)  # fmt: skip
-    size = np.abs(y)
     # exact until the last step, and rounded on the way where it is grouped otherwise
     whole = np.arange(1, 25).astype(kind)
     yield freedom("(x 7 / 2) c", lambda a: times(over(times(a, kind(7)), kind(2)), c), (whole,),

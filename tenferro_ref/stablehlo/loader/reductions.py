@@ -58,12 +58,11 @@ def _folded(
     if name in ("and", "or"):
         name = {"and": "minimum", "or": "maximum"}[name]
     none = identity(name, x.dtype)
-    same = [] if none is None else [np.asarray(none)]
     fold = _REDUCE[name](axes)
     signed = name == "add" and not (x.dtype.is_int or x.dtype is DType.Bool)
-    # what adds nothing to any number, of either zero
-    neutral = b.array(np.negative(same[0]) if signed else same[0]) if same else None
-    if any(init is b.array(value) for value in same):
+    # -0 changes no number that it is added to; +0 makes +0 of -0
+    neutral = None if none is None else b.array(np.asarray(np.negative(none) if signed else none))
+    if none is not None and init is b.array(np.asarray(none)):
         return _from_zero(b, i, x, init, axes, alone, neutral) if signed else b.apply(fold, x)
     if not prod(static(x)[a] for a in axes):
         return spread(init, tuple(static(x)[a] for a in free_axes(x.ndim, axes)))
@@ -80,7 +79,7 @@ def _folded(
 def _from_zero(
     b: Tracer, i: int, x: Value, init: Value, axes: tuple[int, ...], alone: Alone | None, neutral: Value | None
 ) -> Value:
-    """The sum from +0, which an element that is -0 is added to: a sum of the engine's along no axis is its operand. Padding may be left out."""
+    """A sum with the initial value +0, which makes +0 of -0 along no axis, too, where the engine's is its operand; padding may be left out."""
     if not axes:
         return b.apply(ops.ReduceSum((x.ndim,)), last_axis(b, x, axes))
     total = b.apply(ops.ReduceSum(axes), x)
