@@ -28,7 +28,7 @@ from oracle.enclosure.bounds import (
 )
 from oracle.enclosure.formats import FORMATS, Array
 from oracle.enclosure.freedoms import approximations, contraction, flush, gathering, merging, reciprocals
-from oracle.enclosure.origin import NOWHERE, Converted
+from oracle.enclosure.origin import NOWHERE, Converted, fixed_in
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import Interval, exact, hull, three_valued
 from tenferro_ref import ops
@@ -229,7 +229,8 @@ def _extremum(c: Context, x: Interval, y: Interval, largest: bool) -> Interval:
         lo, hi = np.where(none, np.nan, lo), np.where(none, np.nan, hi)
     # of two zeros either may be picked
     lo, hi = flush.extremum(c.model, c.format, x, y, lo, hi)
-    return c.build(lo, hi, nan, x.pos_zero | y.pos_zero, x.neg_zero | y.neg_zero, inexact=False)
+    made = c.build(lo, hi, nan, x.pos_zero | y.pos_zero, x.neg_zero | y.neg_zero, inexact=False)
+    return unchanged.of_extremum(made, x, y, largest)
 
 
 @ENCLOSE.row(ops.Maximum)
@@ -281,7 +282,11 @@ def _select(op: Op, c: Context, pred: Interval, x: Interval, y: Interval) -> Int
     if converted := narrowing.joined((x, y), lambda both: pick(*both)):
         made = made.from_(made.origin.converted_from(converted))
     zero = (_known_zeros(x) & ~pred.can_false) | (_known_zeros(y) & ~pred.can_true)
-    return made.from_(replace(made.origin, filled=zero)) if np.any(zero) else made
+    fixed = fixed_in(pred) & ((fixed_in(x) & ~pred.can_false) | (fixed_in(y) & ~pred.can_true))
+    if np.any(zero) or np.any(fixed):
+        origin = replace(made.origin, filled=zero if np.any(zero) else None, fixed=fixed if np.any(fixed) else None)
+        made = made.from_(origin)
+    return made
 
 
 def _known_zeros(x: Interval) -> Array:

@@ -12,7 +12,7 @@ from oracle.enclosure import integers, multiples, narrowing
 from oracle.enclosure.bounds import may_be_zero
 from oracle.enclosure.formats import FORMATS, Array
 from oracle.enclosure.freedoms import contraction, flush, merging
-from oracle.enclosure.origin import Converted, Origin
+from oracle.enclosure.origin import Converted, Origin, fixed_in
 from oracle.enclosure.poles import gapped
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import (
@@ -159,11 +159,6 @@ def concatenated(parts: Sequence[Interval], axis: int) -> Interval:
     if multiple := multiples.joined(parts, join, join_values):
         origin = replace(origin, multiple=multiple)
     return merged(join, parts).from_(origin)
-
-
-def fixed_in(x: Interval) -> Array:
-    """Which elements are those of constants."""
-    return np.full(x.shape, x.const) if x.origin.fixed is None else x.origin.fixed
 
 
 @ENCLOSE.row(ops.Pad)

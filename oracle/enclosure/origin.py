@@ -234,3 +234,8 @@ class Origin:
 
 #: That of most values.
 NOWHERE = Origin()
+
+
+def fixed_in(x: Interval) -> Array:
+    """Which elements are those of constants."""
+    return np.full(x.shape, x.const) if x.origin.fixed is None else x.origin.fixed

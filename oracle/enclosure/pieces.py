@@ -50,12 +50,15 @@ class Places:
         For a value all of whose elements are of one slot: which ones.
     joined
         For a value put together of operands, zeros or repetitions: which elements of its operands. A move of it has numbers of its own elements, not of these.
+    resolved
+        The same as `joined`, with what elements of other joined values were put together of in their place: of one update after another, what each wrote.
     spread
         The slots of `joined` that are broadcasts. A value cut from what broadcasts were put together in is read as a piece of the broadcast, since that it repeats is worth knowing.
     """
 
     moved: dict[int, Array] = field(default_factory=dict)
     joined: dict[int, Array] = field(default_factory=dict)
+    resolved: dict[int, Array] = field(default_factory=dict)
     spread: set[int] = field(default_factory=set)
 
 
@@ -94,9 +97,12 @@ def piece(ins: Instruction, c: Context, sets: int, places: Places, values: Mappi
     source, repeats = _source(numbers), isinstance(ins.op, ops.BroadcastInDim)
     if joins and (source is None or repeats):
         places.joined[slot] = numbers
+        places.resolved[slot] = resolved = _resolved(numbers, places)
         if repeats:
             places.spread.add(slot)
-        return None
+        if repeats or (source := _source(resolved)) is None:
+            return None
+        numbers = resolved
     through = joins
     while source in places.joined and not (through and source in places.spread):
         before = places.joined[source].reshape(-1)[numbers - _first(source)]
@@ -149,6 +155,16 @@ def _numbers(ins: Instruction, c: Context, sets: int, places: Places, values: Ma
     if isinstance(ins.op, ops.Scatter) and np.count_nonzero(made.lo) != operands[2].size:  # two on one place, or none
         return None
     return made.lo
+
+
+def _resolved(numbers: Array, places: Places) -> Array:
+    """Numbers with those that the elements of joined values have in these, as far down as that goes."""
+    made = numbers
+    for slot in {int(n) - 1 for n in np.unique(numbers >> _SHIFT)} & places.resolved.keys():
+        here = numbers >> _SHIFT == slot + 1
+        made = made.copy() if made is numbers else made
+        made[here] = places.resolved[slot].reshape(-1)[numbers[here] - _first(slot)]
+    return made
 
 
 def _same_in_all_sets(x: Enclosure) -> bool:

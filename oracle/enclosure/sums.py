@@ -302,13 +302,23 @@ def _dot_general(op: ops.DotGeneral, c: Context, x: Interval, y: Interval) -> In
     k = math.prod(x.shape[a] for a in op.lhs_contracting_dims)
     x_order = (*x_free, *op.lhs_batch_dims, *op.lhs_contracting_dims)
     y_order = (*y_free, *op.rhs_batch_dims, *op.rhs_contracting_dims)
+    sums = [v if merging.beside_ones(c, v, other) else None for v, other in ((x, y), (y, x))]
     if k != 1:  # a product keeps what its factors were rounded from; of a contraction, those beside ones
         x, y = (v if contraction.beside_ones(c, v, other) else v.plain() for v, other in ((x, y), (y, x)))
     x, y = tf32.read(c, x), tf32.read(c, y)
-    left = x.map(lambda a: a.transpose(x_order).reshape(m, 1, b, k))
-    right = y.map(lambda a: a.transpose(y_order).reshape(1, n, b, k))
+
+    def left_of(v: Interval) -> Interval:
+        return v.map(lambda a: a.transpose(x_order).reshape(m, 1, b, k))
+
+    def right_of(v: Interval) -> Interval:
+        return v.map(lambda a: a.transpose(y_order).reshape(1, n, b, k))
+
+    left, right = left_of(x), right_of(y)
     large = c.dtype.is_float and k > 1 and m * n * b * k > CHUNK
     made = matrices.dot(c, left, right) if large else _dot(c, left, right)
+    for v, moved in zip(sums, (left_of, right_of), strict=True):
+        if v is not None and k != 1:
+            made = hull(made, sum_of(c, moved(v)).reshaped(made.shape)).from_(made.origin)
     shape = (*rows, *columns, *batch)
     return made if made.shape == shape else made.map(lambda a: a.reshape(shape))
 

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from oracle.enclosure.formats import Array
+from oracle.enclosure.freedoms.contraction import picked
+from oracle.enclosure.origin import fixed_in
 from oracle.enclosure.value import Enclosure, Interval, each_part, hull
 from tenferro_ref import ops
 from tenferro_ref.program import Instruction
@@ -30,12 +32,26 @@ def extremum(x: Interval, y: Interval, largest: bool) -> Interval | None:
     """The operand that a Maximum or Minimum gives back: both are one value, or the other is the infinity that never is taken."""
     if x is y or _alike(x, y):
         return x
-    never = -np.inf if largest else np.inf
     for bound, other in ((x, y), (y, x)):
-        fits = bound.const and np.broadcast_shapes(bound.shape, other.shape) == other.shape
-        if fits and bound.dtype.is_float and np.all((bound.lo == never) & (bound.hi == never) & ~bound.nan):
+        if np.broadcast_shapes(bound.shape, other.shape) == other.shape and np.all(_never_taken(bound, largest)):
             return other
     return None
+
+
+def of_extremum(made: Interval, x: Interval, y: Interval, largest: bool) -> Interval:
+    """A Maximum or Minimum with the origin of its operands, where some elements of either are the infinity that never is taken."""
+    of_y, of_x = (_never_taken(v, largest) for v in (x, y))
+    if not (np.any(of_x) or np.any(of_y)):
+        return made
+    return made.from_(picked(x, y, made, pick=lambda ends, _: np.where(of_y, ends[1], np.where(of_x, *ends[::2]))))
+
+
+def _never_taken(x: Interval, largest: bool) -> Array:
+    """Elements from constants of which a Maximum or Minimum always takes the other operand's."""
+    if not (x.dtype.is_float and (x.const or x.origin.fixed is not None)):
+        return np.zeros(x.shape, bool)
+    never = -np.inf if largest else np.inf
+    return np.asarray(fixed_in(x) & (x.lo == never) & (x.hi == never) & ~x.nan)
 
 
 def _alike(x: Interval, y: Interval) -> bool:

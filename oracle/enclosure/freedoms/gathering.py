@@ -29,7 +29,7 @@ from oracle.enclosure import narrowing
 from oracle.enclosure.bounds import Bounds, Quotient, nan_of_product, product_bounds, shared, zero_signs
 from oracle.enclosure.formats import Array, Format
 from oracle.enclosure.freedoms import approximations, reciprocals
-from oracle.enclosure.origin import NOWHERE, Origin, Unrounded
+from oracle.enclosure.origin import NOWHERE, Origin, Unrounded, fixed_in
 from oracle.enclosure.rule import Context
 from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part
 
@@ -61,20 +61,20 @@ def _exactly(x: Interval) -> Array:
     return np.asarray((x.lo == x.hi) if u is None else (u.lo == u.hi) & (u.lo == x.lo) & (x.lo == x.hi))
 
 
-def without_factor(c: Context, x: Interval, one: Interval, unrounded: Bounds) -> Bounds:
-    """Wide bounds of `x * one`, `x / one` or `x ** one` itself; where `one` is a function of constants that may be one, also those of `x`."""
-    u, (low, high) = x.unrounded, unrounded
-    if not (c.model.gather and one.const and u and u.contractible and np.all((one.lo <= 1) & (one.hi >= 1))):
-        return unrounded
-    return np.fmin(low, u.lo), np.fmax(high, u.hi)
+def without_factor(c: Context, x: Interval, one: Interval, unrounded: Bounds, *, picks: bool = False) -> Bounds:
+    """Wide bounds of `x * one`, `x / one` or `x ** one` itself; also those of `x` where `one` may be one and a compiler knows that.
 
-
-def picked_by(c: Context, x: Interval, by: Interval, unrounded: Bounds) -> Bounds:
-    """Wide bounds of `x * by` itself; where a Bool was converted to `by`, which is 1 or 0, also those of `x` where it is 1: XLA makes a Select of it."""
+    Of a function of constants it does, and of an element that comes from them; of a Bool that was converted to a factor, where
+    it is one (`picks`): XLA makes a Select of that product.
+    """
     u, (low, high) = x.unrounded, unrounded
-    if not (c.model.gather and u and u.contractible and narrowing.is_predicate(by)):
+    if not (c.model.gather and u and u.contractible):
         return unrounded
-    return np.where(by.hi == 1, np.fmin(low, u.lo), low), np.where(by.hi == 1, np.fmax(high, u.hi), high)
+    may_be_one = (one.lo <= 1) & (one.hi >= 1)
+    known = may_be_one & (fixed_in(one) | (picks and narrowing.is_predicate(one)))
+    if not np.count_nonzero(known):
+        return unrounded
+    return np.where(known, np.fmin(low, u.lo), low), np.where(known, np.fmax(high, u.hi), high)
 
 
 def scaled_after(c: Context, x: Interval, by: Interval, unrounded: Bounds) -> Bounds:
@@ -101,8 +101,7 @@ def product(c: Context, result: Interval, x: Interval, y: Interval, rounded: Bou
     """`x * y`, given its result, its bounds rounded once, and before that; with its origin."""
     f, (lo, hi) = c.format, rounded
     for one, other in ((x, y), (y, x)):
-        unrounded = scaled_after(c, one, other, without_factor(c, one, other, unrounded))
-        unrounded = picked_by(c, one, other, unrounded)
+        unrounded = scaled_after(c, one, other, without_factor(c, one, other, unrounded, picks=True))
     low, high = unrounded
     scaled = shared(x, y) or shared(y, x)
     # (x c) (y d) as (x y) (c d) has a constant to gather again

@@ -4,7 +4,8 @@ x.
 *Bound.* A sum keeps its terms taken together (`Terms`): the sums of their bounds and of their magnitudes, what
 divides them all, and how many there are. A sum of sums takes the hull of the nested one and of the sum of all terms
 in any order, whose error is counted as that of any sum (`bounds.any_order`). Of k products and an addend there are k
-sums, of which the addend meets one rounding less than a product. So it is of a sum over elements that are sums of two
+sums, of which the addend meets one rounding less than a product. An element that is no sum, beside others that are, is one
+term, and a contraction with ones is a sum. So it is of a sum over elements that are sums of two
 products, the parts of complex products among them: `s + fma(a, b, c d)` becomes `fma(a, b, fma(c, d, s))` in the loop
 of a reduction, where no product that is beyond the largest value overflows. Bounds are those of the *real* sum; where terms are
 not finite, nothing is admitted beside the nested one, unless they are products that overflow when they are rounded, and not when they are fused.
@@ -22,7 +23,7 @@ from functools import partial
 
 import numpy as np
 
-from oracle.enclosure.bounds import any_order, is_zero
+from oracle.enclosure.bounds import any_order, is_value, is_zero
 from oracle.enclosure.formats import Array, quantum
 from oracle.enclosure.freedoms import contraction
 from oracle.enclosure.origin import Terms
@@ -70,9 +71,12 @@ def _common(x: Interval, known: Array | None) -> Array:
 
 
 def joined(parts: Sequence[Interval], axis: int) -> Terms | None:
-    """What the elements of parts side by side were sums of, if they all were: a sum over them is one over the terms."""
-    known = [p.terms for p in parts if p.terms is not None]
-    if len(known) < len(parts) or len({(t.contraction, t.products) for t in known}) > 1:
+    """What the elements of parts side by side were sums of: a sum over them is one over the terms, of which any other part is one."""
+    some = next((p.terms for p in parts if p.terms is not None), None)
+    if some is None:
+        return None
+    known = [p.terms or _alone(p, some) for p in parts]
+    if len({(t.contraction, t.products) for t in known}) > 1:
         return None
     along = partial(np.concatenate, axis=axis)
     return replace(
@@ -84,6 +88,17 @@ def joined(parts: Sequence[Interval], axis: int) -> Terms | None:
         quantum=along([t.quantum for t in known]),
         count=max(t.count for t in known),
     )
+
+
+def _alone(x: Interval, like: Terms) -> Terms:
+    """A value as its one term, among others that are `like` that."""
+    size_lo, size_hi = (np.where(x.nan | ~np.isfinite(v), np.inf, np.abs(v)) for v in (x.lo, x.hi))
+    return replace(like, lo=x.lo, hi=x.hi, size_lo=size_lo, size_hi=size_hi, quantum=_common(x, x.lo == x.hi), count=1)
+
+
+def beside_ones(c: Context, x: Interval, other: Interval) -> bool:
+    """Whether a contraction of `x` with `other` is a sum of sums."""
+    return c.model.merge and x.terms is not None and other.const and bool(np.all(is_value(other, 1.0)))
 
 
 def is_free(c: Context) -> bool:

@@ -56,6 +56,25 @@ def floated(b: GraphBuilder, x: Value) -> Value:
     return b.apply(ops.Bitcast(DType.F32), x)
 
 
+def halves(b: GraphBuilder, x: Value, fill: float) -> tuple[Value, Value]:
+    """The first half of a value with `fill` after it, and `fill` with the second half after it."""
+    first, second = (b.apply(ops.Slice((at,), (at + 32,), (1,)), x) for at in (0, 32))
+    rest = b.constant(F32(fill), DType.F32).broadcast_to((32,))
+    return b.apply(ops.Concatenate(0), first, rest), b.apply(ops.Concatenate(0), rest, second)
+
+
+def known(b: GraphBuilder, first: bool) -> Value:
+    """A constant predicate that holds for the first 20 elements, or for the others."""
+    parts = [b.constant(v, DType.Bool).broadcast_to((n,)) for v, n in ((first, 20), (not first, 44))]
+    return b.apply(ops.Concatenate(0), *parts)
+
+
+def updated(b: GraphBuilder, x: Value, by: Value, start: int, end: int) -> Value:
+    """`x` with the elements of `by` from `start` to `end` in place of its own."""
+    slice_ = b.apply(ops.Slice((start,), (end,), (1,)), by)
+    return b.apply(ops.DynamicUpdateSlice(), x, slice_, b.constant(start, DType.I64).reshape((1,)))
+
+
 def integers(b: GraphBuilder, value: int) -> Value:
     return b.constant(np.int32(value), DType.I32).broadcast_to((64,))
 
@@ -179,6 +198,37 @@ ROWS: dict[str, tuple[Made, Callable[[Any, Any, Any], Any]]] = {
         lambda b, x, y, z: x * y * positive(b, x).astype(DType.F32) + z,
         lambda x, y, z: np.where(x > 0, fused(x, y, z), z),
     ),
+    "factors beside ones": (
+        lambda b, x, y, z: (lambda first, second: first * second)(*halves(b, x * y, 1)) + z,
+        fused,
+    ),
+    "the greater of halves beside -inf": (
+        lambda b, x, y, z: b.apply(ops.Maximum(), *halves(b, x * y, -np.inf)) + z,
+        fused,
+    ),
+    "a product with ones along an axis": (
+        lambda b, x, y, z: (
+            b.apply(ops.Concatenate(1), (x * y).reshape((64, 1)), constant(b, 1).reshape((64, 1))).prod((1,)) + z
+        ),
+        fused,
+    ),
+    "the greater of choices beside -inf": (
+        lambda b, x, y, z: (
+            b.apply(
+                ops.Maximum(),
+                *(b.apply(ops.Select(), known(b, first), x * y, constant(b, -np.inf)) for first in (True, False)),
+            )
+            + z
+        ),
+        fused,
+    ),
+    "zeros that two updates write over": (
+        lambda b, x, y, z: (
+            (lambda v: updated(b, updated(b, constant(b, 0), v, 0, 20), v, 20, 64))(x * constant(b, ONE))
+            * constant(b, OTHER)
+        ),
+        lambda x, y, z: x * F32(ONE * OTHER),
+    ),
     "added to zeros": (
         lambda b, x, y, z: (
             b.apply(
@@ -212,6 +262,20 @@ def test_what_a_compiler_sees_through_keeps_where_it_came_from(name: str) -> Non
     # and no more than that: a result that is wrong by a part in ten thousand is outside
     big = np.abs(expected) > 0.1
     assert not one.contains(expected * F32(1.0001))[big].any()
+
+
+def test_a_contraction_with_ones_adds_what_its_elements_are_sums_of() -> None:
+    """Rounded, they cancel; the two older builds multiply and add on."""
+    b = GraphBuilder(policy=STABLEHLO)
+    x, y, z = (b.input(DType.F32, (64,)) for _ in range(3))
+    program = b.build(summed(b, beside(x * x + y * y, z)))
+    x, y = INPUTS[:2]
+    inputs = x, y, -F32(x * x + y * y)
+    expected = fused(x, x, fused(y, y, inputs[2]))
+    (one,), (other,) = (enclose(program, inputs, model) for model in (XLA, IEEE))
+    assert one.contains(expected).all()
+    assert not other.contains(expected).all()
+    assert not one.contains(expected + F32(1e-4)).any()
 
 
 @pytest.mark.parametrize("op", [ops.Negate(), ops.Reverse((0,))])
