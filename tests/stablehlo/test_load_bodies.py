@@ -78,6 +78,33 @@ def test_a_sum_that_a_body_calls_is_a_sum() -> None:
     assert run(text, np.arange(4, dtype=np.float32)) == 6
 
 
+LARGEST = """func.func @main(%x: tensor<5xcomplex<f32>>) -> tensor<complex<f32>> {
+  %i = stablehlo.constant dense<(0xFF800000, 0.0)> : tensor<complex<f32>>
+  %r = stablehlo.reduce(%x init: %i) across dimensions = [0] : (tensor<5xcomplex<f32>>, tensor<complex<f32>>) -> tensor<complex<f32>>
+  reducer(%a: tensor<complex<f32>>, %b: tensor<complex<f32>>) {
+    %0 = stablehlo.KEY %a : (tensor<complex<f32>>) -> tensor<f32>
+    %1 = stablehlo.KEY %b : (tensor<complex<f32>>) -> tensor<f32>
+    %2 = stablehlo.imag %a : (tensor<complex<f32>>) -> tensor<f32>
+    %3 = stablehlo.imag %b : (tensor<complex<f32>>) -> tensor<f32>
+    %equal = stablehlo.compare EQ, %0, %1, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %greater = stablehlo.compare GT, %0, %1, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %then = stablehlo.compare GT, %2, %3, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %which = stablehlo.select %equal, %then, %greater : tensor<i1>, tensor<i1>
+    %taken = stablehlo.select %which, %a, %b : tensor<i1>, tensor<complex<f32>>
+    stablehlo.return %taken : tensor<complex<f32>>
+  }
+  return %r : tensor<complex<f32>>
+}"""
+
+
+def test_the_largest_complex_number_is_that_of_its_parts_in_turn() -> None:
+    """As `jnp.max` writes it; a modulus is rounded, and which of two close ones is the larger depends on how."""
+    x = np.array([1 + 5j, 3 - 2j, -4 + 9j, 3 + 1j, 2 + 8j], np.complex64)
+    assert run(LARGEST.replace("KEY", "real"), x) == 3 + 1j
+    with pytest.raises(UnsupportedOp, match="its body rounds"):
+        load(LARGEST.replace("KEY", "abs"))
+
+
 @pytest.mark.parametrize(
     ("lines", "words"),
     [

@@ -15,8 +15,8 @@ from tenferro_ref.stablehlo.loader.composed import spread, static
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
 
 #: Ops of a body on floats that pick or move values, and round nothing.
-_EXACT = ("abs", "and", "compare", "constant", "maximum", "minimum", "negate", "not", "or", "return", "select", "xor",
-          "func.return", "broadcast_in_dim", "reshape", "transpose", "optimization_barrier")  # fmt: skip
+_EXACT = ("abs", "and", "compare", "complex", "constant", "imag", "maximum", "minimum", "negate", "not", "or", "real",
+          "return", "select", "xor", "func.return", "broadcast_in_dim", "reshape", "transpose", "optimization_barrier")  # fmt: skip
 #: Ops that tell their first operand from the second: a body with one of them is hardly ever associative.
 _ORDERED = (
     "subtract",
@@ -107,8 +107,10 @@ def is_exact(op: Operation, region: int = 0) -> bool:
 
 
 def _rounds(inner: Operation) -> bool:
-    of_floats = any("f" in str(v.type).partition("<")[2] for v in inner.raw.operation.results)
-    return of_floats and inner.name not in _EXACT
+    raw = inner.raw.operation
+    of_floats = any("f" in str(v.type).partition("<")[2] for v in raw.results)
+    modulus = inner.name == "abs" and "complex" in str(raw.operands[0].type)
+    return of_floats and (modulus or inner.name not in _EXACT)
 
 
 def _operations(block: Any, depth: int = 0) -> Iterator[Operation]:
