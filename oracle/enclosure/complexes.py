@@ -326,7 +326,7 @@ def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
 
 
 def _without_one(c: Context, made: Rectangle, x: Enclosure, one: Enclosure) -> Rectangle:
-    return made if x.number else gathering.without_one(c, made, promoted(c, x), one)
+    return made if x.number and not one.const else gathering.without_one(c, made, promoted(c, x), one)
 
 
 def _far_quotient(result: Rectangle, x: Enclosure, y: Enclosure) -> Rectangle:

@@ -126,6 +126,18 @@ def piece(ins: Instruction, c: Context, sets: int, places: Places, values: Mappi
     return Piece(made, source if same else None)
 
 
+def read(slot: int, back: int, sets: int, places: Places, values: Mapping[int, Enclosure]) -> None:
+    """Give a slot the numbers of the one that is read in its place."""
+    places.moved.setdefault(slot, _numbers_of(back, sets, places, values))
+
+
+def _numbers_of(slot: int, sets: int, places: Places, values: Mapping[int, Enclosure]) -> Array:
+    """The numbers of a slot's elements: those of what it is all of, or its own."""
+    known = places.moved.get(slot)
+    shape = values[slot].shape
+    return _numbered(slot, shape[: len(shape) - (sets > 1)]) if known is None else known
+
+
 def _numbers(ins: Instruction, c: Context, sets: int, places: Places, values: Mapping[int, Enclosure]) -> Array | None:
     """The numbers of a result's elements; None where the op computes them, or where it takes them from depends on values that are not known."""
     moved = _MOVED.get(type(ins.op))
@@ -136,9 +148,7 @@ def _numbers(ins: Instruction, c: Context, sets: int, places: Places, values: Ma
     for k, slot in enumerate(ins.input_slots):
         x = values[slot]
         if k in range(len(ins.input_slots))[moved]:
-            known = places.moved.get(slot)
-            numbers = _numbered(slot, x.shape[: len(x.shape) - (sets > 1)]) if known is None else known
-            operands.append(exact(DType.I64, numbers))
+            operands.append(exact(DType.I64, _numbers_of(slot, sets, places, values)))
         elif of_shapes or (x.const and np.all(x.decided) and (sets == 1 or _same_in_all_sets(x))):
             operands.append(x.map(lambda a: a[..., 0]) if sets > 1 else x)
         else:

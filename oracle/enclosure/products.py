@@ -38,9 +38,10 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
     if not op.axes:
         return x
     x = x.map(flattened(op.axes, len(x.shape)))
-    n = x.shape[-1]
     if not c.dtype.is_float:
         return _integer_product(c.dtype, x)
+    x = unchanged.without_neutral(x, 1.0)
+    n = x.shape[-1]
     if n in (1, 2):
         return _nested(c, _of_one_or_two(c, x), x)
     f = c.format
@@ -199,11 +200,12 @@ def _reduce_extremum(op: ops.ReduceMax | ops.ReduceMin, c: Context, x: Interval)
         first = least if largest else greatest
         lo = pick.reduce(x.lo, -1, initial=first)
         return exact(c.dtype, lo, lo if was_point else pick.reduce(x.hi, -1, initial=first))
+    start = -np.inf if largest else np.inf
+    x = unchanged.without_neutral(x, start)
     if x.shape[-1] == 1:  # as a product before it, unrounded
         return x.map(lambda a: a[..., 0])
     if (same := unchanged.along_last(x)) is not None:
         return same
-    start = -np.inf if largest else np.inf
     none = x.empty.any(-1)
     lo, hi = pick.reduce(x.lo, -1, initial=start), pick.reduce(x.hi, -1, initial=start)
     lo, hi = flush.extremum_of_many(c.model, c.format, x, lo, hi)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from oracle.enclosure import integers, limits, matrices
+from oracle.enclosure import integers, limits, matrices, unchanged
 from oracle.enclosure.arithmetic import add, multiply
 from oracle.enclosure.bounds import (
     any_order,
@@ -24,10 +24,20 @@ from oracle.enclosure.bounds import (
     product_bounds,
 )
 from oracle.enclosure.formats import Array, Format, quantum
-from oracle.enclosure.freedoms import accumulators, addends, contraction, contraction_zeros, flush, merging, tf32, zeros
+from oracle.enclosure.freedoms import (
+    accumulators,
+    addends,
+    contraction,
+    contraction_zeros,
+    flush,
+    gathering,
+    merging,
+    tf32,
+    zeros,
+)
 from oracle.enclosure.origin import Terms
 from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import Interval, exact, hull
+from oracle.enclosure.value import Interval, exact, hull, real_point
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import free_axes
@@ -119,6 +129,9 @@ def sum_of(c: Context, x: Interval) -> Interval:
         )
         alternative = total(c, merged)
         result = hull(result, alternative).remembering(terms=alternative.terms)
+    if gathering.may_count(c) and x.repeated and (value := unchanged.along_last(x)) is not None:
+        product = multiply(c, value, real_point(np.full(value.shape, n, c.dtype.numpy), const=True))
+        result = hull(result, product).remembering(product.unrounded, result.terms)
     return result
 
 

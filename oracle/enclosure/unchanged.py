@@ -48,10 +48,20 @@ def of_extremum(made: Interval, x: Interval, y: Interval, largest: bool) -> Inte
 
 def _never_taken(x: Interval, largest: bool) -> Array:
     """Elements from constants of which a Maximum or Minimum always takes the other operand's."""
-    if not (x.dtype.is_float and (x.const or x.origin.fixed is not None)):
+    return _fixed_at(x, -np.inf if largest else np.inf) if x.dtype.is_float else np.zeros(x.shape, bool)
+
+
+def _fixed_at(x: Interval, value: float) -> Array:
+    """Elements from constants that are this value."""
+    if not (x.const or x.origin.fixed is not None):
         return np.zeros(x.shape, bool)
-    never = -np.inf if largest else np.inf
-    return np.asarray(fixed_in(x) & (x.lo == never) & (x.hi == never) & ~x.nan)
+    return np.asarray(fixed_in(x) & (x.lo == value) & (x.hi == value) & ~x.nan)
+
+
+def without_neutral(x: Interval, neutral: float) -> Interval:
+    """What a reduction of floats along the last axis is of: not the elements from constants that are neutral in each line."""
+    left_out = _fixed_at(x, neutral).all(tuple(range(len(x.shape) - 1)))
+    return x.map(lambda a: a[..., ~left_out]) if np.any(left_out) and not np.all(left_out) else x
 
 
 def _alike(x: Interval, y: Interval) -> bool:

@@ -3,7 +3,7 @@
 `(x c) d` and `(x c)(y d)` with constants or broadcast values may have these gathered; `(a / b) / c`, `a / (b / c)`,
 `a / sqrt(b)` and `a / (sqrt(b) / c)` may be one quotient or product; `a / rsqrt(b)`, and `a / (c / b)` with a constant or broadcast c,
 a product that goes unrounded into a sum; `sqrt(x) sqrt(x)` may be x, and `log(sqrt x)` half of `log x`. A factor or
-divisor that is one may be left out.
+divisor that is one may be left out. The sum along an axis of what is broadcast along it may be a product with their number.
 
 *Bound.* The real value of the whole chain, which any grouping approximates: it is off by one relative u for each
 rounding of that grouping but the last, and then rounded. Of n factors there are n - 2 roundings before the last, one
@@ -64,14 +64,17 @@ def _exactly(x: Interval) -> Array:
 def without_factor(c: Context, x: Interval, one: Interval, unrounded: Bounds, *, picks: bool = False) -> Bounds:
     """Wide bounds of `x * one`, `x / one` or `x ** one` itself; also those of `x` where `one` may be one and a compiler knows that.
 
-    Of a function of constants it does, and of an element that comes from them; of a Bool that was converted to a factor, where
+    Of a function of constants it does, if all of it may be one, and of an element that comes from them; of a Bool that was converted to a factor, where
     it is one (`picks`): XLA makes a Select of that product.
     """
     u, (low, high) = x.unrounded, unrounded
     if not (c.model.gather and u and u.contractible):
         return unrounded
-    may_be_one = (one.lo <= 1) & (one.hi >= 1)
-    known = may_be_one & (fixed_in(one) | (picks and narrowing.is_predicate(one)))
+    known = (one.lo <= 1) & (one.hi >= 1)
+    if one.const:
+        known &= np.all(known)
+    elif not (picks and narrowing.is_predicate(one)):
+        known &= fixed_in(one)
     if not np.count_nonzero(known):
         return unrounded
     return np.where(known, np.fmin(low, u.lo), low), np.where(known, np.fmax(high, u.hi), high)
@@ -171,6 +174,11 @@ def _real_product(f: Format, x: Interval, y: Interval) -> tuple[Array, Array, Ar
 
 def either_zero(c: Context) -> bool:
     """Whether the zeros of complex products may have either sign."""
+    return c.model.gather
+
+
+def may_count(c: Context) -> bool:
+    """Whether a sum of n times one value may be its product with n."""
     return c.model.gather
 
 

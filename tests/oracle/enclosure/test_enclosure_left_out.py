@@ -212,6 +212,44 @@ ROWS: dict[str, tuple[Made, Callable[[Any, Any, Any], Any]]] = {
         ),
         fused,
     ),
+    "a product along an axis with ones on both sides": (
+        lambda b, x, y, z: beside(constant(b, 1), x * y, constant(b, 1)).prod((1,)) + z,
+        fused,
+    ),
+    "the greatest beside -inf": (
+        lambda b, x, y, z: b.apply(ops.ReduceMax((1,)), beside(x * y, constant(b, -np.inf), x * y)) + z,
+        fused,
+    ),
+    "a sum over a broadcast": (
+        lambda b, x, y, z: (x * constant(b, 3)).reshape((64, 1)).broadcast_to((64, 2)).sum((1,)) + z,
+        lambda x, y, z: fused(x, F32(6), z),
+    ),
+    "a complex product with one": (
+        lambda b, x, y, z: (
+            through(b, b.apply(ops.Complex(), z, x * y) * b.constant(1 + 0j, DType.C32).broadcast_to((64,)), ops.Imag())
+            + z
+        ),
+        fused,
+    ),
+    "a part times one beside the rest": (
+        lambda b, x, y, z: (
+            (lambda v: updated(b, v, v * constant(b, 1), 20, 64))(x * constant(b, ONE)) * constant(b, OTHER)
+        ),
+        lambda x, y, z: x * F32(ONE * OTHER),
+    ),
+    "slices, one of them times one, side by side": (
+        lambda b, x, y, z: (
+            (
+                lambda v: b.apply(
+                    ops.Concatenate(0),
+                    b.apply(ops.Slice((0,), (20,), (1,)), v),
+                    b.apply(ops.Slice((20,), (64,), (1,)), v) * b.constant(F32(1), DType.F32).broadcast_to((44,)),
+                )
+            )(x * constant(b, ONE))
+            * constant(b, OTHER)
+        ),
+        lambda x, y, z: x * F32(ONE * OTHER),
+    ),
     "the greater of choices beside -inf": (
         lambda b, x, y, z: (
             b.apply(
