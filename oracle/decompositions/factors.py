@@ -197,6 +197,6 @@ def qr(
     if gauge != "Raw":
         yield positive(s, np.diag(r)[np.newaxis])
     # the thin Q itself is off by another sqrt(n) gamma~
-    allowed = (1 + np.sqrt(q.shape[1])) * bound * columns(a) + s.tiny * len(a) + rounded
+    allowed = (1 + np.sqrt(q.shape[1])) * bound * columns(a) + s.reflected(a) + rounded
     off, slack = s.residual((q, r), a)
     yield within("residual", (columns(off), columns(slack)), np.asarray(allowed))

@@ -26,7 +26,7 @@ def pivoted(s: Scale, a: Matrix, order: Matrix, diagonal: Matrix) -> Iterator[Ch
 
     Norms of what is left of the columns are kept up to date within the square root of a unit (LAPACK Working Note 176).
     """
-    slack = len(a) * np.sqrt(s.unit) * diagonal + s.demanded(a.size) * norm(a) + s.tiny
+    slack = len(a) * np.sqrt(s.unit) * diagonal + s.demanded(a.size) * norm(a) + s.reflected(a)
     yield Check("permutation", float(not is_permutation(order)), 0.0)
     yield Check("falling diagonal", float(np.maximum(np.diff(diagonal) - slack[:-1], 0).max(initial=0.0)), 0.0)
 

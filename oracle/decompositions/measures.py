@@ -18,6 +18,8 @@ Matrices: TypeAlias = Sequence[Matrix]
 
 #: What is demanded for Higham's c in gamma~_k = c k u / (1 - c k u), in real and in complex arithmetic.
 SMALL = {False: 8, True: 24}
+#: How many underflows of real numbers one of a real, or of a complex, product is at most: in each part two products and their sum.
+PARTS = {False: 1.0, True: 3 * np.sqrt(2)}
 #: Units of a sum of k products, beside k: one addition less, a product, and one by the rounded reciprocal of a divisor.
 BESIDE = {False: 2.0, True: PRODUCT + RECIPROCAL - 1}
 
@@ -33,7 +35,8 @@ class Scale:
     tiny
         The least normal number: iterations and Householder vectors may be off by as much.
     lost
-        What a subnormal product or quotient may be off: the least subnormal number, or `tiny` where subnormals are flushed.
+        What a subnormal product or quotient may be off: the least subnormal number, or `tiny` where subnormals are flushed; of complex
+        numbers that of each part, which is two products and their sum.
     """
 
     unit: float
@@ -50,6 +53,20 @@ class Scale:
     def demanded(self, k: int) -> float:
         """gamma~_k."""
         return gamma(SMALL[self.complex] * k * self.unit)
+
+    @property
+    def flushes(self) -> bool:
+        """Whether subnormal numbers may be read as zeros, or made zeros."""
+        return self.lost >= self.tiny
+
+    def reflected(self, a: Matrix) -> float:
+        """What a column's norm may be off by underflows where reflectors make a triangle of `a`, one after another.
+
+        Of `a - tau v (v^T a)` there are as many products and sums as rows, times tau of at most 2 and elements of v of at most 1;
+        and the product and the difference.
+        """
+        rows = len(a)
+        return float(min(a.shape) * np.sqrt(rows) * (4 * rows + 2) * self.tiny * PARTS[self.complex])
 
     def holds(self, *sizes: Matrix) -> bool:
         """Whether no sum whose terms have these moduli together overflows, of complex products neither; NaN is too large."""
@@ -79,8 +96,8 @@ def gamma(ku: float) -> float:
 def scale_of(x: Matrix, flushes: bool) -> Scale:
     """The bounds of the dtype of a matrix, before it is made wider."""
     f = FORMATS[DType.of(x).real]
-    lost = f.min_normal if flushes else f.least_subnormal
-    return Scale(f.unit, x.dtype.kind == "c", f.max, f.min_normal, lost, f.wide_unit)
+    lost, is_complex = f.min_normal if flushes else f.least_subnormal, x.dtype.kind == "c"
+    return Scale(f.unit, is_complex, f.max, f.min_normal, lost * PARTS[is_complex], f.wide_unit)
 
 
 def wide(x: Matrix) -> Matrix:

@@ -149,7 +149,12 @@ def _syevd(a: Matrix, mode: str, uplo: str) -> tuple[Matrix | int, ...]:
 def _geev(a: Matrix, compute_left: str, compute_right: str) -> tuple[Matrix | int, ...]:
     from scipy.linalg import eig
 
-    values, left, right = eig(finite(a), left=True, right=True)
+    # xGEEV of the OpenBLAS that SciPy brings along does not scale the values of very small or large matrices back (finding 0203)
+    limit = np.finfo(a.dtype).maxexp - 8
+    power = int(np.clip(np.frexp(np.abs(finite(a)).max(initial=0.0))[1], -limit, limit))
+    scale = a.real.dtype.type(2.0) ** power
+    values, left, right = eig(a / scale, left=True, right=True)
+    values = values * scale
     parts = (values,) if np.iscomplexobj(a) else (values.real, values.imag)
     return *parts, left if compute_left == "V" else 0, right if compute_right == "V" else 0, 0
 

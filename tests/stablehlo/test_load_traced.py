@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,19 @@ def test_a_condition_that_platforms_may_decide_differently_leaves_the_verdict_op
     assert case.deciding is not None
     reference = Reference(case, NativeExecutor())
     assert "not decided" in reference.open_way("xla")
+
+
+def test_places_that_platforms_may_compute_differently_leave_the_verdict_open() -> None:
+    """`x y + z` is zero, or what the product lost when it was rounded; an Add need not know the places."""
+    x, y = np.random.default_rng(1).normal(size=(2, 8)).astype(np.float32)
+
+    def placed(x: Any, y: Any, z: Any, how: str) -> Any:
+        at = jnp.zeros((8, 2), jnp.float32).at[jnp.arange(8), (x * y + z != 0).astype(int)]
+        return getattr(at, how)(1.0)
+
+    case, added = (case_of(partial(placed, how=how), (x, y, -(x * y))) for how in ("set", "add"))
+    assert "not decided" in Reference(case, NativeExecutor()).open_way("xla")
+    assert added.deciding is None
 
 
 @pytest.mark.parametrize("body", ["add", "multiply"])

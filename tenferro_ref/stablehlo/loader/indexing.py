@@ -71,7 +71,7 @@ def _(b: Tracer, op: Operation, *operands: Value) -> Value | Sequence[Value]:
     found = bodies.results(op)
     body = bodies.fold(found[0], 0, 1) if found is not None and len(operands) == 3 else None
     count = len(operands) // 2
-    places = b.computed(operands[count])
+    places = (b.computed if body == "add" else b.decided)(operands[count])
     if places is not None:
         if body != "add":
             return in_rounds(b, op, operands[:count], places, operands[count + 1 :])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from oracle.checks import UNCHECKED, checks, compare
+from oracle.decompositions.householder import pivoted
 from oracle.decompositions.measures import scale_of, wide
 from oracle.decompositions.spectra import true_eigenvalues, true_singular
 from tenferro_ref import ops
@@ -319,3 +320,67 @@ def test_a_subnormal_operand_may_be_read_as_zero_before_a_large_factor(dtype):
     assert [c.holds for c in checks(solve, [a, b], [b])] == [True]
     assert [c.holds for c in checks(solve, [a, b], [b], flushes=False)] == [False]
     assert [c.holds for c in checks(solve, [a, b], [due * 2])] == [False]
+
+
+@pytest.mark.parametrize("dtype", [DType.C32, DType.C64], ids=str)
+def test_both_parts_of_a_complex_quotient_may_be_flushed(dtype):
+    tiny = float(dtype.finfo.tiny)
+    a, b = (np.array([[v]], dtype.numpy)[..., np.newaxis] for v in (2.0**20, (0.9 + 0.9j) * tiny * 2.0**20))
+    solve = op("TriangularSolve", left_side=True, lower=False, unit_diagonal=False)
+    assert [c.holds for c in checks(solve, [a, b], [0 * b])] == [True]
+    assert [c.holds for c in checks(solve, [a, b], [0 * b], flushes=False)] == [False]
+    assert [c.holds for c in checks(solve, [a, b], [b / 2**16])] == [False]
+
+
+def flushing(a, tiny):
+    """Q, and the R that its reflectors make of `a`, where each number below `tiny` becomes zero."""
+
+    def kept(x):
+        return np.where(np.abs(x) < tiny, 0.0, x)
+
+    q, r = np.eye(len(a)), a.copy()
+    for j in range(len(a) - 1):
+        x = r[j:, j] / tiny  # LAPACK scales small vectors up
+        v, beta = x.copy(), -np.copysign(np.sqrt(x @ x), x[0])
+        if not beta:
+            continue
+        v = v / (x[0] - beta)
+        v[0], tau = 1.0, (beta - x[0]) / beta
+        sums = np.zeros(len(a))
+        for i, row in enumerate(r[j:]):
+            sums = kept(sums + kept(v[i] * row))
+        r[j:] = kept(r[j:] - kept(np.outer(tau * v, sums)))
+        r[j + 1 :, j] = 0
+        q[:, j:] -= tau * np.outer(q[:, j:] @ v, v)
+    return q, r
+
+
+def test_reflectors_may_lose_underflows_in_each_product_and_sum():
+    rng, tiny = np.random.default_rng(3), float(np.finfo(np.float32).tiny)
+    worst = 0.0
+    for _ in range(300):
+        m = int(rng.integers(2, 6))
+        a = (rng.standard_normal((m, m)) * tiny * rng.choice([1, 2, 4, 8])).astype(np.float32)
+        a[np.abs(a) < tiny] = 0
+        q, r = (x.astype(np.float32) for x in flushing(a.astype(np.float64), tiny))
+        off = wide(q) @ wide(r) - wide(a)
+        worst = max(worst, float(np.sqrt((off**2).sum(0)).max()) / (tiny * m))
+        found = checks(op("Qr"), [a[..., np.newaxis]], [q[..., np.newaxis], r[..., np.newaxis]])
+        assert not [c for c in found if not c.holds]
+        if np.abs(a).max() > 4 * tiny:
+            far = r * np.float32(1 + 16 * m)
+            assert [
+                c
+                for c in checks(op("Qr"), [a[..., np.newaxis]], [q[..., np.newaxis], far[..., np.newaxis]])
+                if not c.holds
+            ]
+    assert worst > 1  # a bound of one for each row does not do
+
+
+def test_norms_of_what_reflectors_leave_may_be_off_by_underflows():
+    tiny = float(np.finfo(np.float32).tiny)
+    a = np.diag(np.array([5.2, 2.57, 2.57]) * tiny).astype(np.float32)
+    scale, order = scale_of(a, flushes=True), np.arange(3)
+    for last, holds in ((2.57, True), (1e4, False)):
+        found = pivoted(scale, wide(a), order, np.array([5.2, 0.0, last]) * tiny)
+        assert [c.holds for c in found] == [True, holds]

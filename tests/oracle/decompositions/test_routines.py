@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 
@@ -401,3 +402,22 @@ def test_a_result_without_a_meaning_must_not_be_used() -> None:
     text = text_of("full SVD").replace("mode = 65", "mode = 78")
     with pytest.raises(UnsupportedOp, match="leaves without a meaning"):
         load(text, "changed")
+
+
+def test_a_subnormal_pivot_may_be_a_zero_to_info():
+    for value, dtype in ((1e-39, np.float32), (1e-310, np.float64), (1e-39 + 1e-39j, np.complex64)):
+        a = np.array([[value]], dtype)
+        for info, flushes in itertools.product((0, 1, 2), (False, True)):
+            found = asked("getrf", [a], [a, np.array([1], np.int32), np.array(info, np.int32)], flushes=flushes)
+            assert all(c.holds for c in found) == (info == 0 or (info == 1 and flushes))
+
+
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F64, DType.C32, DType.C64], ids=str)
+def test_eigenvalues_of_small_and_large_matrices_are_scaled_back(dtype):
+    """SciPy's routine does not: finding 0203."""
+    a = np.array([[2, 1], [1, 3]], dtype.numpy)
+    for scale in (dtype.finfo.tiny * 4, 1, dtype.finfo.max / 4):
+        made = lapack.LAPACK.execute(ops.Extension.of(lapack.FAMILY, "geev", {}), [a * a.dtype.type(scale)])
+        values = made[0] if dtype.is_complex else made[0] + 1j * made[1]
+        assert np.allclose(np.sort(values.real / scale), [1.3819660, 3.6180340], rtol=1e-5)
+        assert all(c.holds for c in asked("geev", [a * a.dtype.type(scale)], made, flushes=False))
