@@ -19,7 +19,7 @@ Matrices: TypeAlias = Sequence[Matrix]
 #: What is demanded for Higham's c in gamma~_k = c k u / (1 - c k u), in real and in complex arithmetic.
 SMALL = {False: 8, True: 24}
 #: How many underflows of real numbers one of a real, or of a complex, product is at most: in each part two products and their sum.
-PARTS = {False: 1.0, True: 3 * np.sqrt(2)}
+PARTS = {False: 1.0, True: 3 * 2**0.5}
 #: Units of a sum of k products, beside k: one addition less, a product, and one by the rounded reciprocal of a divisor.
 BESIDE = {False: 2.0, True: PRODUCT + RECIPROCAL - 1}
 
