@@ -203,7 +203,7 @@ def _gees(s: Scale, operands: Matrices, results: Matrices, *, mode: str, sort: s
     yield zero("values", values.real - np.diag(form).real)
     size = np.sqrt(np.abs(below * np.diag(form, 1)))
     turns = np.diag(form).imag if s.complex else np.append(size, 0) - np.insert(size, 0, 0)
-    yield within("turns", (values.imag - turns, 4 * s.wide_unit * np.abs(turns)), 4 * s.unit * np.abs(turns))
+    yield within("turns", (values.imag - turns, 4 * s.wide_unit * np.abs(turns)), 4 * s.unit * np.abs(turns) + s.lost)
     yield from spectra.eig(s, [a], [values])
     bound = s.demanded(a.size)
     if mode == "V":

@@ -116,7 +116,9 @@ def _balanced(s: Scale, a: Matrix, v: Matrix, residual: tuple[Matrix, Matrix]) -
     """The residual of D^-1 A D, D being what LAPACK's geev scales by before it iterates: of that it is backward stable."""
     from scipy.linalg import matrix_balance
 
-    by = np.asarray(matrix_balance(standard(a), separate=True)[1][0])[:, None]
+    scaling, order = matrix_balance(standard(a), separate=True)[1]
+    by = np.empty((len(a), 1))
+    by[order, 0] = scaling  # which is that of the matrix whose rows and columns are in this order
     e = s.demanded(a.size) * norm(a / by * by.T) + s.tiny * len(a)
     error, evaluation = (columns(x / by) for x in residual)
     return within("residual", (error, evaluation), e * columns(v / by))

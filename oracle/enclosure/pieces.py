@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from oracle.enclosure import unchanged
 from oracle.enclosure.bounds import is_zero
 from oracle.enclosure.formats import Array
 from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import Enclosure, exact
+from oracle.enclosure.sums import flattened
+from oracle.enclosure.value import Enclosure, Interval, exact
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
@@ -121,7 +123,7 @@ def piece(ins: Instruction, c: Context, sets: int, places: Places, values: Mappi
         return None
     taken: Callable[[Array], Any] = lambda a: a.reshape(-1, *a.shape[rank:])[at]  # noqa: E731
     made = whole if same else whole.map(taken)
-    if repeats or all(values[s].repeated for s in ins.input_slots[_MOVED[type(ins.op)]]):
+    if repeats or all(values[s].repeated for s in ins.input_slots[_MOVED.get(type(ins.op), _FIRST)]):
         made = made.known_as(const=made.const, repeated=not made.const)
     return Piece(made, source if same else None)
 
@@ -141,6 +143,8 @@ def _numbers_of(slot: int, sets: int, places: Places, values: Mapping[int, Enclo
 def _numbers(ins: Instruction, c: Context, sets: int, places: Places, values: Mapping[int, Enclosure]) -> Array | None:
     """The numbers of a result's elements; None where the op computes them, or where it takes them from depends on values that are not known."""
     moved = _MOVED.get(type(ins.op))
+    if isinstance(ins.op, ops.ReduceProd | ops.ReduceMax | ops.ReduceMin):
+        return _kept_by_reduction(ins.op, ins.input_slots[0], sets, places, values)
     if moved is None:
         return None
     operands: list[Enclosure] = []
@@ -175,6 +179,24 @@ def _resolved(numbers: Array, places: Places) -> Array:
         made = made.copy() if made is numbers else made
         made[here] = places.resolved[slot].reshape(-1)[numbers[here] - _first(slot)]
     return made
+
+
+def _kept_by_reduction(
+    op: ops.ReduceProd | ops.ReduceMax | ops.ReduceMin,
+    slot: int,
+    sets: int,
+    places: Places,
+    values: Mapping[int, Enclosure],
+) -> Array | None:
+    """The numbers of the elements that are reduced alone, beside neutral ones or none."""
+    x = values[slot]
+    if not isinstance(x, Interval) or not op.axes:
+        return None
+    needed = np.flatnonzero(unchanged.needed(op, x.map(flattened(op.axes, len(x.shape)))))
+    if needed.size != 1:
+        return None
+    numbers = _numbers_of(slot, sets, places, values)
+    return np.asarray(flattened(op.axes, numbers.ndim)(numbers)[..., needed[0]])
 
 
 def _same_in_all_sets(x: Enclosure) -> bool:

@@ -15,10 +15,11 @@ from oracle.enclosure.freedoms.contraction import picked
 from oracle.enclosure.origin import fixed_in
 from oracle.enclosure.value import Enclosure, Interval, each_part, hull
 from tenferro_ref import ops
+from tenferro_ref.ops import Op
 from tenferro_ref.program import Instruction
 
 #: Ops that undo one like them.
-_UNDOING = (ops.Bitcast, ops.Bits, ops.Negate, ops.Reverse)
+_UNDOING = (ops.Bitcast, ops.Bits, ops.Conj, ops.Negate, ops.Reverse)
 
 
 def sign_of(one: Interval, other: Interval) -> int:
@@ -58,10 +59,23 @@ def _fixed_at(x: Interval, value: float) -> Array:
     return np.asarray(fixed_in(x) & (x.lo == value) & (x.hi == value) & ~x.nan)
 
 
-def without_neutral(x: Interval, neutral: float) -> Interval:
-    """What a reduction of floats along the last axis is of: not the elements from constants that are neutral in each line."""
-    left_out = _fixed_at(x, neutral).all(tuple(range(len(x.shape) - 1)))
-    return x.map(lambda a: a[..., ~left_out]) if np.any(left_out) and not np.all(left_out) else x
+#: What a reduction of floats leaves out of its elements.
+_NEUTRAL: dict[type[Op], float] = {ops.ReduceProd: 1.0, ops.ReduceMax: -np.inf, ops.ReduceMin: np.inf}
+
+
+def needed(op: Op, x: Interval) -> Array:
+    """Which places along the last axis a reduction of floats is of: not those that have neutral elements from constants in each line."""
+    value = _NEUTRAL.get(type(op)) if x.dtype.is_float else None
+    if value is None:
+        return np.ones(x.shape[-1], bool)
+    left_out = _fixed_at(x, value).all(tuple(range(len(x.shape) - 1)))
+    return np.asarray(~left_out | left_out.all())
+
+
+def without_neutral(op: Op, x: Interval) -> Interval:
+    """What a reduction of floats along the last axis is of."""
+    places = needed(op, x)
+    return x if places.all() else x.map(lambda a: a[..., places])
 
 
 def _alike(x: Interval, y: Interval) -> bool:
@@ -110,7 +124,7 @@ def chosen(pred: Interval, x: Interval, y: Interval) -> Interval | None:
 
 
 def there_and_back(ins: Instruction, makers: Mapping[int, Instruction], values: Mapping[int, Enclosure]) -> int | None:
-    """The slot whose value comes back where an op undoes the one before: bits as their own dtype; integers negated, inverted or reversed twice."""
+    """The slot whose value comes back where an op undoes the one before: bits as their own dtype; what is negated, inverted, conjugated or reversed twice."""
     maker = makers.get(ins.input_slots[0]) if isinstance(ins.op, _UNDOING) else None
     if maker is None or type(maker.op) is not type(ins.op):
         return None
@@ -120,7 +134,7 @@ def there_and_back(ins: Instruction, makers: Mapping[int, Instruction], values: 
         return slot if dtype is ins.op.to else None
     if isinstance(ins.op, ops.Bits) and ins.op.function != "not":
         return None
-    return slot if maker.op == ins.op and dtype.is_int else None  # a float may be computed twice, with other roundings
+    return slot if maker.op == ins.op else None
 
 
 def read_as(made: Enclosure, source: Enclosure) -> Enclosure:
@@ -131,9 +145,14 @@ def read_as(made: Enclosure, source: Enclosure) -> Enclosure:
 
 
 def is_operand(made: Enclosure, x: Enclosure) -> bool:
-    """Whether an op gave this operand back, in each part."""
-    return made is x or (
-        len(made.parts) == len(x.parts) and all(p is q for p, q in zip(made.parts, x.parts, strict=True))
+    """Whether an op gave this operand back: in each part the operand's, or read as that, and then with the signs of other zeros at most."""
+    if made is x:
+        return True
+    pairs = list(zip(made.parts, x.parts, strict=False))
+    return (
+        len(made.parts) == len(x.parts)
+        and all(p is q or (p.origin is q.origin and (q.origin.moves or _same_sets(p, q))) for p, q in pairs)
+        and any(p is q or q.origin.moves for p, q in pairs)
     )
 
 

@@ -164,7 +164,10 @@ def _getrf(a: Matrix) -> tuple[Matrix, Matrix]:
     if a.size == 0:
         return a, np.arange(min(a.shape))
     packed, pivots, _ = lapack("getrf", a)(a)
-    return elimination.eliminated(a) if elimination.is_needed(packed.diagonal()) else (packed, np.asarray(pivots))
+    # a zero on the diagonal with anything below it is where a subnormal pivot was found and not exchanged
+    below = np.abs(np.tril(packed, -1))[:, : min(a.shape)].max(0, initial=0.0)
+    found = np.where(packed.diagonal() == 0, below, packed.diagonal())
+    return elimination.eliminated(a) if elimination.is_needed(found) else (packed, np.asarray(pivots))
 
 
 def _order(pivots: Matrix, n: int) -> tuple[Matrix, int]:

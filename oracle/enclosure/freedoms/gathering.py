@@ -140,7 +140,10 @@ def _product_chain(f: Format, x: Interval, y: Interval) -> tuple[Array, Array, A
     Wide bounds, NaN where empty, and the roundings of any grouping.
     """
     xu, yu = x.unrounded, y.unrounded
-    roots = _kinds(x, y) == ("root", "root")
+    # of the inverse root of p twice, 1 / p; XLA asks that p cannot be negative, and then the two are one value
+    roots = _kinds(x, y) == ("root", "root") or (
+        x is y and xu is not None and xu.kind == "quotient" and xu.inverse and not xu.scaled
+    )
     regrouped = (xu is not None and xu.regroups and (shared(y, x) or (yu is not None and yu.regroups))) or (
         yu is not None and yu.regroups and shared(x, y)
     )

@@ -421,3 +421,31 @@ def test_eigenvalues_of_small_and_large_matrices_are_scaled_back(dtype):
         values = made[0] if dtype.is_complex else made[0] + 1j * made[1]
         assert np.allclose(np.sort(values.real / scale), [1.3819660, 3.6180340], rtol=1e-5)
         assert all(c.holds for c in asked("geev", [a * a.dtype.type(scale)], made, flushes=False))
+
+
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F64, DType.C32, DType.C64], ids=str)
+def test_a_subnormal_pivot_below_a_zero_is_exchanged(dtype):
+    """OpenBLAS leaves it where it is: finding 0213."""
+    a = np.array([[0, 1], [dtype.finfo.tiny / 8, 2]], dtype.numpy)
+    made = lapack.LAPACK.execute(ops.Extension.of(lapack.FAMILY, "getrf", {}), [a])
+    assert [made[0].tolist(), made[1].tolist(), int(made[2])] == [a[::-1].tolist(), [2, 2], 0]
+    assert all(c.holds for c in asked("getrf", [a], made, flushes=False))
+
+
+def test_imaginary_parts_of_eigenvalues_may_be_subnormal():
+    least = np.finfo(np.float32).smallest_subnormal
+    a = np.array([[0, 64], [-128, 0]], np.float32) * least
+    made = lapack.LAPACK.execute(ops.Extension.of(lapack.FAMILY, "gees", {}), [a])
+    assert abs(made[3][0]) in (90 * least, 91 * least)
+    for flushes in (False, True):
+        assert all(c.holds for c in asked("gees", [a], made, flushes=flushes))
+
+
+def test_eigenvectors_are_asked_for_as_rows_and_columns_are_scaled_and_exchanged():
+    """A zero row and column isolate an eigenvalue, so that the others are scaled in another order."""
+    a = np.array([[0, 0, 0, 0], [0, 3, 1e-10, 2.5e-21], [0, 1, 2e-10, -1e-20], [0, 0.25, -1e-10, 4e-20]])
+    made = lapack.LAPACK.execute(ops.Extension.of(lapack.FAMILY, "geev", {}), [a])
+    assert all(c.holds for c in asked("geev", [a], made, flushes=False))
+    made[3][1:, 0] *= 1 + 1e-3
+    made[3][2:, 0] *= 1 + 1e-3
+    assert not all(c.holds for c in asked("geev", [a], made, flushes=False))

@@ -63,6 +63,16 @@ def halves(b: GraphBuilder, x: Value, fill: float) -> tuple[Value, Value]:
     return b.apply(ops.Concatenate(0), first, rest), b.apply(ops.Concatenate(0), rest, second)
 
 
+def number(b: GraphBuilder, value: float, like: Value) -> Value:
+    return b.constant(F32(value), DType.F32).broadcast_to(like.shape)
+
+
+def in_part(b: GraphBuilder, x: Value, f: Callable[[Value], Value]) -> Value:
+    """The value, with `f` of its last 44 elements in place of these."""
+    first, rest = (b.apply(ops.Slice((at,), (end,), (1,)), x) for at, end in ((0, 20), (20, 64)))
+    return b.apply(ops.Concatenate(0), first, f(rest))
+
+
 def known(b: GraphBuilder, first: bool) -> Value:
     """A constant predicate that holds for the first 20 elements, or for the others."""
     parts = [b.constant(v, DType.Bool).broadcast_to((n,)) for v, n in ((first, 20), (not first, 44))]
@@ -238,15 +248,41 @@ ROWS: dict[str, tuple[Made, Callable[[Any, Any, Any], Any]]] = {
         lambda x, y, z: x * F32(ONE * OTHER),
     ),
     "slices, one of them times one, side by side": (
+        lambda b, x, y, z: in_part(b, x * constant(b, ONE), lambda v: v * number(b, 1, v)) * constant(b, OTHER),
+        lambda x, y, z: x * F32(ONE * OTHER),
+    ),
+    "slices, one of them with -0 added, side by side": (
+        lambda b, x, y, z: in_part(b, x * constant(b, ONE), lambda v: v + number(b, -0.0, v)) * constant(b, OTHER),
+        lambda x, y, z: x * F32(ONE * OTHER),
+    ),
+    "slices, one of them negated twice, side by side": (
         lambda b, x, y, z: (
-            (
-                lambda v: b.apply(
-                    ops.Concatenate(0),
-                    b.apply(ops.Slice((0,), (20,), (1,)), v),
-                    b.apply(ops.Slice((20,), (64,), (1,)), v) * b.constant(F32(1), DType.F32).broadcast_to((44,)),
-                )
-            )(x * constant(b, ONE))
+            in_part(b, x * constant(b, ONE), lambda v: through(b, v, ops.Negate(), ops.Negate())) * constant(b, OTHER)
+        ),
+        lambda x, y, z: x * F32(ONE * OTHER),
+    ),
+    "slices, one of them conjugated twice, side by side": (
+        lambda b, x, y, z: (
+            through(
+                b,
+                in_part(
+                    b,
+                    b.apply(ops.Complex(), y, x * constant(b, ONE)),
+                    lambda v: through(b, v, ops.Conj(), ops.Conj()),
+                ),
+                ops.Imag(),
+            )
             * constant(b, OTHER)
+        ),
+        lambda x, y, z: x * F32(ONE * OTHER),
+    ),
+    "a product along an axis with ones, times a constant": (
+        lambda b, x, y, z: beside(constant(b, 1), x * constant(b, ONE), constant(b, 1)).prod((1,)) * constant(b, OTHER),
+        lambda x, y, z: x * F32(ONE * OTHER),
+    ),
+    "the least beside inf, times a constant": (
+        lambda b, x, y, z: (
+            b.apply(ops.ReduceMin((1,)), beside(x * constant(b, ONE), constant(b, np.inf))) * constant(b, OTHER)
         ),
         lambda x, y, z: x * F32(ONE * OTHER),
     ),
@@ -411,3 +447,17 @@ def test_a_narrow_float_that_was_moved_and_brought_back_is_converted_unrounded(s
     (one,), (other,) = (enclose(program, (array,), model) for model in (XLA, IEEE))
     assert one.contains(unrounded).all()
     assert not other.contains(unrounded).all()
+
+
+def test_the_square_of_an_inverse_root_is_a_reciprocal() -> None:
+    """In F16, where both are nearly correctly rounded."""
+    b = GraphBuilder(policy=STABLEHLO)
+    x = b.input(DType.F16, (64,))
+    root = b.apply(ops.Rsqrt(), x * x)
+    array = INPUTS[0].astype(np.float16)
+    program = b.build(root * root, root * (x * x))
+    expected = (1 / (array * array).astype(F64)).astype(np.float16)
+    (one, _), (other, _) = (enclose(program, [array], model) for model in (XLA, IEEE))
+    assert one.contains(expected).all()
+    assert not other.contains(expected).all()
+    assert not one.contains(expected * np.float16(1.01)).any()
