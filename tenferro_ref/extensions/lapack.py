@@ -121,6 +121,11 @@ def _sytrd(a: Matrix, uplo: str) -> tuple[Matrix | int, ...]:
 
 def _gees(a: Matrix, mode: str, sort: str) -> tuple[Matrix | int, ...]:
     form, _, *values, vectors, _, _ = lapack("gees", a)(lambda *_: 0, finite(a))
+    size = np.linalg.norm(vectors, axis=0)
+    if np.iscomplexobj(a) and (np.abs(size - 1) > 64 * len(a) * np.finfo(a.dtype).eps).any():  # finding 0239
+        vectors = vectors / size
+        form = np.triu(vectors.conj().T @ a @ vectors)
+        values = [form.diagonal()]
     return form, vectors if mode == "V" else 0, *values, 0, 0
 
 

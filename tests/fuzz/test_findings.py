@@ -41,7 +41,11 @@ TRACED = {"0097-jax-indices-wrap"}
 #: What is wrong in some runs only, so that a case of the corpus would fail by chance: the page has a script that counts.
 CHANCE = {"0122-library-sum-over-a-broadcast"}
 #: Of libraries alone: no executor shows it, since `native` computes such results itself. The page has a script.
-LIBRARIES = {"0213-openblas-lu-of-a-subnormal-pivot", "0214-openblas-solves-by-a-subnormal-diagonal"}
+LIBRARIES = {
+    "0213-openblas-lu-of-a-subnormal-pivot",
+    "0214-openblas-solves-by-a-subnormal-diagonal",
+    "0239-openblas-complex-schur-vectors",
+}
 #: What no program of the corpus shows.
 SCRIPTED = TRACED | CHANCE | LIBRARIES
 #: What no campaign meets: rank 0 is not scattered onto, what is emitted avoids the two that follow, and the others are of operations that

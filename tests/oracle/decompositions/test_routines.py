@@ -449,3 +449,10 @@ def test_eigenvectors_are_asked_for_as_rows_and_columns_are_scaled_and_exchanged
     made[3][1:, 0] *= 1 + 1e-3
     made[3][2:, 0] *= 1 + 1e-3
     assert not all(c.holds for c in asked("geev", [a], made, flushes=False))
+
+
+def test_complex_schur_vectors_are_unitary():
+    """SciPy's are not: finding 0239."""
+    a = np.array([[1 + 2j, 3 + 1j], [(-2 + 6j) * 1e-153, (4 + 8j) * 1e-153]])
+    made = lapack.LAPACK.execute(ops.Extension.of(lapack.FAMILY, "gees", {}), [a])
+    assert all(c.holds for c in asked("gees", [a], made, flushes=False))
