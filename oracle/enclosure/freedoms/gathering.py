@@ -2,7 +2,7 @@
 
 `(x c) d` and `(x c)(y d)` with constants or broadcast values may have these gathered; `(a / b) / c`, `a / (b / c)`,
 `a / sqrt(b)` and `a / (sqrt(b) / c)` may be one quotient or product; `a / rsqrt(b)`, and `a / (c / b)` with a constant or broadcast c,
-a product that goes unrounded into a sum; `sqrt(x) sqrt(x)` may be x, and `log(sqrt x)` half of `log x`. A factor or
+a product that goes unrounded into a sum; `sqrt(x) sqrt(x)` may be x, `rsqrt(x) rsqrt(x)` 1 / x, and `log(sqrt x)` half of `log x`. A factor or
 divisor that is one may be left out. The sum along an axis of what is broadcast along it may be a product with their number.
 
 *Bound.* The real value of the whole chain, which any grouping approximates: it is off by one relative u for each
@@ -135,12 +135,12 @@ def product(c: Context, result: Interval, x: Interval, y: Interval, rounded: Bou
 
 
 def _product_chain(f: Format, x: Interval, y: Interval) -> tuple[Array, Array, Array | float] | None:
-    """The real value of (x * c) * (y * d), which may become (x * y) * (c * d), or of sqrt(x) * sqrt(x), which may become x.
+    """The real value of (x * c) * (y * d), which may become (x * y) * (c * d), or of sqrt(x) * sqrt(x) or rsqrt(x) * rsqrt(x), which may become x or 1 / x.
 
     Wide bounds, NaN where empty, and the roundings of any grouping.
     """
     xu, yu = x.unrounded, y.unrounded
-    # of the inverse root of p twice, 1 / p; XLA asks that p cannot be negative, and then the two are one value
+    # of the inverse root of p twice, which XLA asks of a p that cannot be negative, 1 / p
     roots = _kinds(x, y) == ("root", "root") or (
         x is y and xu is not None and xu.kind == "quotient" and xu.inverse and not xu.scaled
     )
