@@ -331,8 +331,10 @@ def inverse_root(c: Context, made: Interval, low: Array, high: Array) -> Interva
     if not c.model.gather:
         return made
     w = c.format.wide
-    ends = np.nextafter(low, w(-np.inf)), np.nextafter(high, w(np.inf))
-    return made.remembering(Unrounded("quotient", *ends, inverse=True))
+    ends = ((low, np.nextafter(low, w(-np.inf))), (high, np.nextafter(high, w(np.inf))))
+    # exact at infinities, which are also the bounds of nothing
+    least, greatest = (np.where(np.isinf(v), v, outward) for v, outward in ends)
+    return made.remembering(Unrounded("quotient", least, greatest, inverse=True))
 
 
 def logarithm(c: Context, x: Interval, low: Array, high: Array) -> Bounds:

@@ -461,3 +461,13 @@ def test_the_square_of_an_inverse_root_is_a_reciprocal() -> None:
     assert one.contains(expected).all()
     assert not other.contains(expected).all()
     assert not one.contains(expected * np.float16(1.01)).any()
+
+
+def test_the_square_of_an_inverse_root_of_what_is_negative_is_nan() -> None:
+    b = GraphBuilder(policy=STABLEHLO)
+    x = b.input(DType.F32, (64,))
+    root = b.apply(ops.Rsqrt(), x)
+    (made,) = enclose(b.build(root * root), INPUTS[:1], XLA)
+    negative = INPUTS[0] < 0
+    assert np.array_equal(made.nan, negative)
+    assert np.array_equal(made.lo > made.hi, negative)
