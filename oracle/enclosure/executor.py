@@ -195,7 +195,7 @@ def _slots(
                 back = ins.input_slots[k]
             if back is not None:  # what reads the result reads that
                 computed[slot] = computed.get(back, back)
-                pieces.read(slot, back, n, places, values)
+                pieces.given_back(slot, back, n, places, values)
                 makers[slot] = makers.get(back, ins)
             elif piece is not None and piece.whole is not None:
                 makers[slot] = makers.get(piece.whole, ins)

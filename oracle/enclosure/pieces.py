@@ -128,8 +128,8 @@ def piece(ins: Instruction, c: Context, sets: int, places: Places, values: Mappi
     return Piece(made, source if same else None)
 
 
-def read(slot: int, back: int, sets: int, places: Places, values: Mapping[int, Enclosure]) -> None:
-    """Give a slot the numbers of the one that is read in its place."""
+def given_back(slot: int, back: int, sets: int, places: Places, values: Mapping[int, Enclosure]) -> None:
+    """Note that an instruction gives the slot `back` back: the elements of its result have the numbers of that."""
     places.moved.setdefault(slot, _numbers_of(back, sets, places, values))
 
 

@@ -146,14 +146,11 @@ def read_as(made: Enclosure, source: Enclosure) -> Enclosure:
 
 def is_operand(made: Enclosure, x: Enclosure) -> bool:
     """Whether an op gave this operand back: in each part the operand's, or read as that, and then with the signs of other zeros at most."""
-    if made is x:
-        return True
-    pairs = list(zip(made.parts, x.parts, strict=False))
-    return (
-        len(made.parts) == len(x.parts)
-        and all(p is q or (p.origin is q.origin and (q.origin.moves or _same_sets(p, q))) for p, q in pairs)
-        and any(p is q or q.origin.moves for p, q in pairs)
-    )
+    if made is x or len(made.parts) != len(x.parts):
+        return made is x
+    pairs = list(zip(made.parts, x.parts, strict=True))
+    read = all(p is q or (p.origin is q.origin and (q.origin.moves or _same_sets(p, q))) for p, q in pairs)
+    return read and any(p is q or q.origin.moves for p, q in pairs)
 
 
 def given_back(made: Enclosure, operands: Sequence[Enclosure]) -> int | None:
