@@ -52,6 +52,8 @@ def _extents(type_: TensorType) -> list[int]:
 
 def repeated(x: Enclosure, n: int) -> Enclosure:
     """The same for each of `n` sets."""
+    if n == 1:
+        return x.map(lambda a: a[..., np.newaxis])
     return x.map(lambda a: np.broadcast_to(a[..., np.newaxis], (*a.shape, n)))
 
 

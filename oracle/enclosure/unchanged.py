@@ -149,8 +149,9 @@ def is_operand(made: Enclosure, x: Enclosure) -> bool:
     if made is x or len(made.parts) != len(x.parts):
         return made is x
     pairs = list(zip(made.parts, x.parts, strict=True))
-    read = all(p is q or (p.origin is q.origin and (q.origin.moves or _same_sets(p, q))) for p, q in pairs)
-    return read and any(p is q or q.origin.moves for p, q in pairs)
+    if not any(p is q or q.origin.moves for p, q in pairs):
+        return False
+    return all(p is q or (p.origin is q.origin and (q.origin.moves or _same_sets(p, q))) for p, q in pairs)
 
 
 def given_back(made: Enclosure, operands: Sequence[Enclosure]) -> int | None:

@@ -101,13 +101,14 @@ def check_peak(program: ExecProgram, types: Mapping[int, TensorType], segments: 
     ResourceExhausted
         Those that are there at once are larger than the memory.
     """
-    sizes = {slot: bytes_of(t) for slot, t in types.items() if t.is_static and fits_memory([t])}
+    most = memory.limit()
+    sizes = {slot: size for slot, t in types.items() if t.is_static and (size := bytes_of(t)) <= most}
     live = sum(sizes.get(slot, 0.0) for slot in program.input_slots)
     for planned in segments:
         segment = planned.segment
         live += sum(sizes.get(slot, 0.0) for slot in segment.outputs)  # what is inside a segment may never be in memory
-        if live > memory.limit():
-            detail = f"its values take {live:.0f} bytes at once, and there are {memory.limit()}"
+        if live > most:
+            detail = f"its values take {live:.0f} bytes at once, and there are {most}"
             raise ResourceExhausted(where="program", detail=detail)
         dead = {slot for slot, last in zip(segment.inputs, segment.last_use, strict=True) if last}
         live -= sum(sizes.get(slot, 0.0) for slot in dead - set(program.input_slots))
