@@ -55,19 +55,15 @@ def _cause(executor: Executor, case: Case, coarse: str, pool: Pool) -> str:
 
 
 def still_disagrees(suspect: Suspect, pool: Pool, times: int = 1) -> Callable[[Case], bool]:
-    """Predicate of the reducer: same executor, same verdict, same words of an error, same value class but for its sign, same attribution.
+    """Predicate of the reducer: whether one of `times` runs of a case ends as the suspect did (`_same_answer`)."""
+    return lambda case: any(_same_answer(suspect, case, pool) is not None for _ in range(times))
 
-    A case is run up to `times` times until it does.
-    """
-    want = suspect.answer
 
-    def once(case: Case) -> bool:
-        answer = judge(suspect.executor, Reference(case, NativeExecutor()))
-        if not alike(answer, want) or either_sign(class_of(answer)) != either_sign(class_of(want)):
-            return False
-        return suspect.shares_cause(case, pool)
-
-    return lambda case: any(once(case) for _ in range(times))
+def _same_answer(suspect: Suspect, case: Case, pool: Pool) -> Answer | None:
+    """The answer of the suspect's executor, if it has the same verdict, words of an error, value class but for its sign, and attribution."""
+    answer, want = judge(suspect.executor, Reference(case, NativeExecutor())), suspect.answer
+    same = alike(answer, want) and either_sign(class_of(answer)) == either_sign(class_of(want))
+    return answer if same and suspect.shares_cause(case, pool) else None
 
 
 def to_finding(
@@ -204,26 +200,27 @@ def _worst_alone(suspect: Suspect) -> Case:
 
 
 def _smaller_module(suspect: Suspect, source: Source, pool: Pool, budget_seconds: float) -> Suspect:
-    """The suspect with the smallest module found that disagrees alike."""
-    disagrees = still_disagrees(suspect, pool)
+    """The suspect with the smallest module found that disagrees alike, and the answer to that: the next run may be right by chance."""
+    smallest = suspect
     most = max(MOST_READ, len(suspect.case.program.instructions))
 
     def made(source: Source, arguments: tuple[Array, ...]) -> Case:
         return unread(source, arguments) if suspect.case.unmade else given_case(source, arguments, pool.reader, most)
 
     def shows(source: Source, arguments: tuple[Array, ...]) -> bool:
+        nonlocal smallest
         try:
-            return disagrees(made(source, arguments))
+            case = made(source, arguments)
+            answer = _same_answer(suspect, case, pool)
         except TenferroError:  # a module that is not read as a program
             return False
+        if answer is not None:
+            smallest = replace(suspect, case=case, answer=answer)
+        return answer is not None
 
     value_of = native_value(pool.reader)
-    arguments = suspect.case.arguments
-    reduced = reduce_module(source, arguments, shows, pool.reader, value_of=value_of, budget_seconds=budget_seconds)
-    if not reduced.steps:
-        return suspect
-    case = made(reduced.source, reduced.arguments)
-    return replace(suspect, case=case, answer=answer_of(suspect.executor, case))
+    reduce_module(source, suspect.case.arguments, shows, pool.reader, value_of=value_of, budget_seconds=budget_seconds)
+    return smallest
 
 
 def _simpler(suspect: Suspect, pool: Pool) -> Suspect | None:

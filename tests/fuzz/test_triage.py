@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -156,6 +156,28 @@ def test_a_module_that_disagrees_only_as_it_is_given_is_not_reduced_as_a_program
         assert finding.signature.startswith("negate | F64")
         assert reduced.source is not None
         assert executor.others <= 2
+
+
+@dataclass
+class OnceEach(AsGiven):
+    """Wrong about a module of three operations, and about each smaller one in its first run alone."""
+
+    seen: set[str] = field(default_factory=set)
+
+    def run(self, case: Case) -> Execution:
+        code = "" if case.source is None else str(case.source.code)
+        again = code in self.seen and len(case.program.instructions) < 3
+        self.seen.add(code)
+        return super().run(replace(case, source=None) if again else case)
+
+
+@pytest.mark.once
+def test_a_module_that_disagrees_by_chance_is_shown_with_the_answer_that_did() -> None:
+    with contextlib.closing(Pool()) as pool:
+        case = given_case(pool.reader.source(CHAIN, "a chain"), (np.array([3.0, 2.0, 5.0, 1.0]),), pool.reader)
+        finding, reduced = to_finding(suspect_of(OnceEach(), case), pool, (), programs=1, also=())
+        assert len(reduced.program.instructions) < 3
+        assert (finding.verdict, finding.value_class) == ("mismatch", "expected finite, got other finite")
 
 
 @pytest.mark.parametrize("element", ["rewrite: algsimp", EVERY_LANE])
