@@ -60,10 +60,14 @@ def still_disagrees(suspect: Suspect, pool: Pool, times: int = 1) -> Callable[[C
 
 
 def _same_answer(suspect: Suspect, case: Case, pool: Pool) -> Answer | None:
-    """The answer of the suspect's executor, if it has the same verdict, words of an error, value class but for its sign, and attribution."""
-    answer, want = judge(suspect.executor, Reference(case, NativeExecutor())), suspect.answer
-    same = alike(answer, want) and either_sign(class_of(answer)) == either_sign(class_of(want))
-    return answer if same and suspect.shares_cause(case, pool) else None
+    """The answer of the suspect's executor, if it is of the same kind (`_of_one_kind`) and has the attribution."""
+    answer = judge(suspect.executor, Reference(case, NativeExecutor()))
+    return answer if _of_one_kind(answer, suspect.answer) and suspect.shares_cause(case, pool) else None
+
+
+def _of_one_kind(answer: Answer, other: Answer) -> bool:
+    """The same verdict and words of an error, and the same value class but for its sign."""
+    return alike(answer, other) and either_sign(class_of(answer)) == either_sign(class_of(other))
 
 
 def to_finding(
@@ -165,7 +169,9 @@ def _reduced(
         answer = answer_of(found.executor, case)
         if answer.verdict.is_disagreement and (reproduced or not budget_seconds):
             break
-    if not answer.verdict.is_disagreement:
+    # what is wrong in another way as well may be so each time
+    repeats = answer.verdict.is_disagreement and (reproduced or _of_one_kind(answer, suspect.answer))
+    if not repeats:
         return replace(suspect, case=_worst_alone(suspect), attribution=NOT_REPEATED), seconds
     found = replace(found, case=case, answer=answer)
     if budget_seconds and case.source is not None:

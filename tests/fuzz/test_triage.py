@@ -18,6 +18,7 @@ from oracle.case import Case
 from oracle.given_case import given_case
 from oracle.judge import Reference, judge
 from oracle.peers import Execution, NativeExecutor, Pool
+from oracle.peers.errors import EngineFault
 from oracle.verdict import Answer, Comparison, Verdict
 from tenferro_ref.ops import Exp, Negate, Op, Sign, Sqrt
 from tenferro_ref.program import GraphBuilder, parse
@@ -331,6 +332,25 @@ def test_of_what_does_not_repeat_the_wrong_output_is_shown(pool: Pool) -> None:
     finding, shown = to_finding(Suspect(executor, case, answer, "", "", ""), pool, (), programs=1, also=())
     assert finding.signature == "Sqrt > Negate | F64 | expected finite, got other finite | does not repeat"
     assert [a.shape for a in shown.inputs] == [(3,)]
+
+
+@dataclass
+class DiesOnce(Wrong):
+    """Fails in its first run, and is wrong in the others."""
+
+    def run(self, case: Case) -> Execution:
+        if not self.runs:
+            self.runs += 1
+            raise EngineFault(engine=self.name, detail="a process that ended")
+        return super().run(case)
+
+
+def test_a_failure_that_does_not_repeat_is_not_reported_as_what_does(pool: Pool) -> None:
+    case, executor = chain(Exp, Negate, Exp), DiesOnce()
+    answer = judge(executor, Reference(case, NativeExecutor()))
+    assert answer.verdict is Verdict.ERROR
+    finding, _ = to_finding(Suspect(executor, case, answer, "", "", ""), pool, (), programs=1, also=())
+    assert (finding.verdict, finding.attribution) == ("error", "does not repeat")
 
 
 def test_what_is_wrong_inside_a_decomposition_is_no_output() -> None:
