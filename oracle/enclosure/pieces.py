@@ -17,6 +17,7 @@ import numpy as np
 from oracle.enclosure import unchanged
 from oracle.enclosure.bounds import is_zero
 from oracle.enclosure.formats import Array
+from oracle.enclosure.freedoms import merging
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.sums import flattened
 from oracle.enclosure.value import Enclosure, Interval, exact
@@ -143,7 +144,9 @@ def _numbers_of(slot: int, sets: int, places: Places, values: Mapping[int, Enclo
 def _numbers(ins: Instruction, c: Context, sets: int, places: Places, values: Mapping[int, Enclosure]) -> Array | None:
     """The numbers of a result's elements; None where the op computes them, or where it takes them from depends on values that are not known."""
     moved = _MOVED.get(type(ins.op))
-    if isinstance(ins.op, ops.ReduceProd | ops.ReduceMax | ops.ReduceMin):
+    if isinstance(ins.op, ops.ReduceProd | ops.ReduceMax | ops.ReduceMin) or (
+        isinstance(ins.op, ops.ReduceSum) and merging.is_free(c)
+    ):
         return _kept_by_reduction(ins.op, ins.input_slots[0], sets, places, values)
     if moved is None:
         return None
@@ -182,7 +185,7 @@ def _resolved(numbers: Array, places: Places) -> Array:
 
 
 def _kept_by_reduction(
-    op: ops.ReduceProd | ops.ReduceMax | ops.ReduceMin,
+    op: ops.ReduceProd | ops.ReduceMax | ops.ReduceMin | ops.ReduceSum,
     slot: int,
     sets: int,
     places: Places,
@@ -190,9 +193,9 @@ def _kept_by_reduction(
 ) -> Array | None:
     """The numbers of the elements that are reduced alone, beside neutral ones or none."""
     x = values[slot]
-    if not isinstance(x, Interval) or not op.axes:
+    if not (isinstance(x, Interval) or isinstance(op, ops.ReduceSum)) or not op.axes:
         return None
-    needed = np.flatnonzero(unchanged.needed(op, x.map(flattened(op.axes, len(x.shape)))))
+    needed = np.flatnonzero(unchanged.needed(type(op), x.map(flattened(op.axes, len(x.shape)))))
     if needed.size != 1:
         return None
     numbers = _numbers_of(slot, sets, places, values)

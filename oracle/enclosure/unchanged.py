@@ -59,20 +59,28 @@ def _fixed_at(x: Interval, value: float) -> Array:
     return np.asarray(fixed_in(x) & (x.lo == value) & (x.hi == value) & ~x.nan)
 
 
-#: What a reduction of floats leaves out of its elements.
-_NEUTRAL: dict[type[Op], float] = {ops.ReduceProd: 1.0, ops.ReduceMax: -np.inf, ops.ReduceMin: np.inf}
+#: What a reduction of floats leaves out of its elements; of a sum either zero, although -0 stays -0 then.
+_NEUTRAL: dict[type[Op], float] = {
+    ops.ReduceProd: 1.0,
+    ops.ReduceMax: -np.inf,
+    ops.ReduceMin: np.inf,
+    ops.ReduceSum: 0.0,
+}
 
 
-def needed(op: Op, x: Interval) -> Array:
+def needed(op: type[Op], x: Enclosure) -> Array:
     """Which places along the last axis a reduction of floats is of: not those that have neutral elements from constants in each line."""
-    value = _NEUTRAL.get(type(op)) if x.dtype.is_float else None
+    value = _NEUTRAL.get(op) if x.parts[0].dtype.is_float else None
     if value is None:
         return np.ones(x.shape[-1], bool)
-    left_out = _fixed_at(x, value).all(tuple(range(len(x.shape) - 1)))
+    lines = tuple(range(len(x.shape) - 1))
+    left_out = np.logical_and.reduce([_fixed_at(p, value).all(lines) for p in x.parts])
+    if left_out.all():  # of +0 and -0 the latter is as good as any
+        left_out = ~np.logical_or.reduce([p.neg_zero.any(lines) for p in x.parts])
     return np.asarray(~left_out | left_out.all())
 
 
-def without_neutral(op: Op, x: Interval) -> Interval:
+def without_neutral(op: type[Op], x: Interval) -> Interval:
     """What a reduction of floats along the last axis is of."""
     places = needed(op, x)
     return x if places.all() else x.map(lambda a: a[..., places])

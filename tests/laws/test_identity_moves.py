@@ -173,6 +173,13 @@ def with_ones(x: Value) -> Value:
     return apply(ops.ReduceProd((x.ndim,)), apply(ops.Concatenate(x.ndim), one, column, one))
 
 
+def with_zeros(x: Value) -> Value:
+    """Added along an axis on which there are zeros beside it."""
+    column = apply(ops.Reshape((*shape_of(x), 1)), x)
+    zero = filled(x, 0, shape_of(column))
+    return apply(ops.ReduceSum((x.ndim,)), apply(ops.Concatenate(x.ndim), zero, column, zero))
+
+
 def above_everything(x: Value) -> Value:
     """The greatest along an axis on which there is -inf beside it."""
     if not x.dtype.is_float:
@@ -248,7 +255,10 @@ def test_what_may_be_left_out_takes_no_freedom(move: Move) -> None:
 
 
 OTHERS: dict[str, Move] = {
-    **{m.__name__: m for m in (*ELEMENTWISE, with_ones, above_everything, updated_twice, updated_by_itself, gathered)},
+    **{
+        m.__name__: m
+        for m in (*ELEMENTWISE, with_ones, with_zeros, above_everything, updated_twice, updated_by_itself, gathered)
+    },
     **{f"{m.__name__}, in part": partial(in_part, f=m) for m in ELEMENTWISE},
 }
 

@@ -10,7 +10,8 @@ products, the parts of complex products among them: `s + fma(a, b, c d)` becomes
 of a reduction, where no product that is beyond the largest value overflows. Bounds are those of the *real* sum; where terms are
 not finite, nothing is admitted beside the nested one, unless they are products that overflow when they are rounded, and not when they are fused.
 
-*Zeros.* Where a constant zero that is added is left out, -0 stays -0, and what reads the sum reads the other term. A sum or contraction of no
+*Zeros.* Where a constant zero that is added is left out, -0 stays -0, and what reads the sum reads the other term; so it is of a sum along an axis
+of one element beside constant zeros. A sum or contraction of no
 terms is such a zero: its operands have no elements, so that a compiler knows it (`Origin.const`). So is a Pad that crops all of its operand
 away, a triangle that keeps nothing, and a constant into which an update without elements is written (`moves.read_of`).
 """
