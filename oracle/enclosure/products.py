@@ -200,7 +200,7 @@ def _reduce_extremum(op: ops.ReduceMax | ops.ReduceMin, c: Context, x: Interval)
         first = least if largest else greatest
         lo = pick.reduce(x.lo, -1, initial=first)
         return exact(c.dtype, lo, lo if was_point else pick.reduce(x.hi, -1, initial=first))
-    start = -np.inf if largest else np.inf
+    start = unchanged.NEUTRAL[type(op)]
     x = unchanged.without_neutral(type(op), x)
     if x.shape[-1] == 1:  # as a product before it, unrounded
         return x.map(lambda a: a[..., 0])

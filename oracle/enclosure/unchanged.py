@@ -60,7 +60,7 @@ def _fixed_at(x: Interval, value: float) -> Array:
 
 
 #: What a reduction of floats leaves out of its elements; of a sum either zero, although -0 stays -0 then.
-_NEUTRAL: dict[type[Op], float] = {
+NEUTRAL: dict[type[Op], float] = {
     ops.ReduceProd: 1.0,
     ops.ReduceMax: -np.inf,
     ops.ReduceMin: np.inf,
@@ -70,7 +70,7 @@ _NEUTRAL: dict[type[Op], float] = {
 
 def needed(op: type[Op], x: Enclosure) -> Array:
     """Which places along the last axis a reduction of floats is of: not those that have neutral elements from constants in each line."""
-    value = _NEUTRAL.get(op) if x.parts[0].dtype.is_float else None
+    value = NEUTRAL.get(op) if x.parts[0].dtype.is_float else None
     if value is None:
         return np.ones(x.shape[-1], bool)
     lines = tuple(range(len(x.shape) - 1))
