@@ -195,6 +195,9 @@ def _kept_by_reduction(
     x = values[slot]
     if not (isinstance(x, Interval) or isinstance(op, ops.ReduceSum)) or not op.axes:
         return None
+    alone = all(x.shape[axis] == 1 for axis in op.axes)
+    if not alone and all(p.origin.fixed is None and not p.const for p in x.parts):  # no element is neutral
+        return None
     needed = np.flatnonzero(unchanged.needed(type(op), x.map(flattened(op.axes, len(x.shape)))))
     if needed.size != 1:
         return None
