@@ -169,7 +169,7 @@ def _reduced(
         answer = answer_of(found.executor, case)
         if answer.verdict.is_disagreement and (reproduced or not budget_seconds):
             break
-    # what is wrong in another way as well may be so each time
+    # a program may be wrong in a second way, each time, beside the failure that does not repeat
     repeats = answer.verdict.is_disagreement and (reproduced or _of_one_kind(answer, suspect.answer))
     if not repeats:
         return replace(suspect, case=_worst_alone(suspect), attribution=NOT_REPEATED), seconds

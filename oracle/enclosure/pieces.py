@@ -193,12 +193,13 @@ def _kept_by_reduction(
 ) -> Array | None:
     """The numbers of the elements that are reduced alone, beside neutral ones or none."""
     x = values[slot]
-    if not (isinstance(x, Interval) or isinstance(op, ops.ReduceSum)) or not op.axes:
+    of_complex = not isinstance(x, Interval)
+    if not op.axes or (of_complex and not isinstance(op, ops.ReduceSum)):  # 1 + 0i is not neutral to the signs of zeros
         return None
     alone = all(x.shape[axis] == 1 for axis in op.axes)
     if not alone and all(p.origin.fixed is None and not p.const for p in x.parts):  # no element is neutral
         return None
-    needed = np.flatnonzero(unchanged.needed(type(op), x.map(flattened(op.axes, len(x.shape)))))
+    needed = np.flatnonzero(unchanged.needed(op, x.map(flattened(op.axes, len(x.shape)))))
     if needed.size != 1:
         return None
     numbers = _numbers_of(slot, sets, places, values)

@@ -40,7 +40,7 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
     x = x.map(flattened(op.axes, len(x.shape)))
     if not c.dtype.is_float:
         return _integer_product(c.dtype, x)
-    x = unchanged.without_neutral(type(op), x)
+    x = unchanged.without_neutral(op, x)
     n = x.shape[-1]
     if n in (1, 2):
         return _nested(c, _of_one_or_two(c, x), x)
@@ -201,7 +201,7 @@ def _reduce_extremum(op: ops.ReduceMax | ops.ReduceMin, c: Context, x: Interval)
         lo = pick.reduce(x.lo, -1, initial=first)
         return exact(c.dtype, lo, lo if was_point else pick.reduce(x.hi, -1, initial=first))
     start = unchanged.NEUTRAL[type(op)]
-    x = unchanged.without_neutral(type(op), x)
+    x = unchanged.without_neutral(op, x)
     if x.shape[-1] == 1:  # as a product before it, unrounded
         return x.map(lambda a: a[..., 0])
     if (same := unchanged.along_last(x)) is not None:

@@ -59,7 +59,7 @@ def _fixed_at(x: Interval, value: float) -> Array:
     return np.asarray(fixed_in(x) & (x.lo == value) & (x.hi == value) & ~x.nan)
 
 
-#: What a reduction of floats leaves out of its elements; of a sum either zero, although -0 stays -0 then.
+#: What a reduction of floats leaves out of its elements: of a sum zeros of either sign, so that -0 beside +0 stays -0.
 NEUTRAL: dict[type[Op], float] = {
     ops.ReduceProd: 1.0,
     ops.ReduceMax: -np.inf,
@@ -68,19 +68,19 @@ NEUTRAL: dict[type[Op], float] = {
 }
 
 
-def needed(op: type[Op], x: Enclosure) -> Array:
+def needed(op: Op, x: Enclosure) -> Array:
     """Which places along the last axis a reduction of floats is of: not those that have neutral elements from constants in each line."""
-    value = NEUTRAL.get(op) if x.parts[0].dtype.is_float else None
+    value = NEUTRAL.get(type(op)) if x.parts[0].dtype.is_float else None
     if value is None:
         return np.ones(x.shape[-1], bool)
     lines = tuple(range(len(x.shape) - 1))
     left_out = np.logical_and.reduce([_fixed_at(p, value).all(lines) for p in x.parts])
-    if left_out.all():  # of +0 and -0 the latter is as good as any
+    if left_out.all():  # a sum of zeros: those stay that are -0
         left_out = ~np.logical_or.reduce([p.neg_zero.any(lines) for p in x.parts])
     return np.asarray(~left_out | left_out.all())
 
 
-def without_neutral(op: type[Op], x: Interval) -> Interval:
+def without_neutral(op: Op, x: Interval) -> Interval:
     """What a reduction of floats along the last axis is of."""
     places = needed(op, x)
     return x if places.all() else x.map(lambda a: a[..., places])
@@ -154,8 +154,10 @@ def read_as(made: Enclosure, source: Enclosure) -> Enclosure:
 
 def is_operand(made: Enclosure, x: Enclosure) -> bool:
     """Whether an op gave this operand back: in each part the operand's, or read as that, and then with the signs of other zeros at most."""
-    if made is x or len(made.parts) != len(x.parts):
-        return made is x
+    if made is x:
+        return True
+    if len(made.parts) != len(x.parts):
+        return False
     pairs = list(zip(made.parts, x.parts, strict=True))
     if not any(p is q or q.origin.moves for p, q in pairs):
         return False
