@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -226,5 +227,5 @@ def _first(slot: int) -> int:
 
 def _numbered(slot: int, shape: tuple[int, ...]) -> Array:
     """The numbers of all elements of a slot."""
-    size = int(np.prod(shape))
-    return (_first(slot) + np.arange(size, dtype=np.int64)).reshape(shape)
+    first = _first(slot)
+    return np.arange(first, first + prod(shape), dtype=np.int64).reshape(shape)

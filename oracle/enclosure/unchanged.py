@@ -158,10 +158,13 @@ def is_operand(made: Enclosure, x: Enclosure) -> bool:
         return True
     if len(made.parts) != len(x.parts):
         return False
-    pairs = list(zip(made.parts, x.parts, strict=True))
+    pairs = [*zip(made.parts, x.parts, strict=True)]
+    for p, q in pairs:
+        if p.origin is not q.origin:  # of most results: what follows is asked of few
+            return False
     if not any(p is q or q.origin.moves for p, q in pairs):
         return False
-    return all(p is q or (p.origin is q.origin and (q.origin.moves or _same_sets(p, q))) for p, q in pairs)
+    return all(p is q or q.origin.moves or _same_sets(p, q) for p, q in pairs)
 
 
 def given_back(made: Enclosure, operands: Sequence[Enclosure]) -> int | None:

@@ -101,6 +101,18 @@ class Program:
             types.update(zip(ins.output_slots, ins.types, strict=True))
         return types
 
+    @cached_property
+    def declared(self) -> ResolvedTypes:
+        """What the ops' rules give at the declared input types, whatever the instructions record.
+
+        Raises
+        ------
+        InvalidCompiledGraph, InvalidArgument, Unsupported
+            What `check_form` raises.
+        """
+        check_form(self)
+        return _resolve(self, self.input_types)
+
     @property
     def output_types(self) -> tuple[TensorType, ...]:
         """Types of the program's outputs."""
@@ -159,9 +171,9 @@ class Program:
         InvalidCompiledGraph, ShapeMismatch
             The program is malformed, or the types do not fit its inputs.
         """
-        check_form(self)
+        declared = self.declared
         self.check_inputs(types)
-        return _resolve(self, types)
+        return declared if declared.inputs == tuple(types) else _resolve(self, types)
 
     def verify(self) -> None:
         """Check the objects that it is made of, its form, its rules and, in an exec program, the recorded types and `last_use`.
@@ -177,7 +189,7 @@ class Program:
             An instruction breaks its op's rule.
         """
         _check_objects(self)
-        inferred = infer_types(self)
+        inferred = infer_types(replace(self))  # from the instructions, whatever is kept
         if self.kind == "graph":
             return
         for ins, expected in zip(self.instructions, last_use(self), strict=True):
@@ -377,8 +389,7 @@ def infer_types(program: Program) -> Mapping[int, TensorType]:
     ValidationError
         An op's rule is broken. The `place` of either is the JSON path of the input, instruction or output.
     """
-    check_form(program)
-    resolved = _resolve(program, program.input_types)
+    resolved = program.declared
     if resolved.error is not None:
         raise resolved.error
     return resolved.types
@@ -412,7 +423,9 @@ def to_exec(graph: Program) -> Program:
         for ins, flags in zip(graph.instructions, last_use(graph), strict=True)
     )
     guards = normalised((*graph.shape_guards, *_required(graph, types)))
-    return replace(graph, instructions=instructions, kind="exec", shape_guards=guards)
+    made = replace(graph, instructions=instructions, kind="exec", shape_guards=guards)
+    vars(made)["declared"] = graph.declared  # of the same instructions: the rules are not asked again
+    return made
 
 
 def _required(graph: Program, types: Mapping[int, TensorType]) -> Iterator[ShapeGuard]:
