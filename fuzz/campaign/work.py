@@ -14,9 +14,10 @@ import gc
 import os
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import TypeAlias
 
@@ -57,6 +58,7 @@ def run_campaign(
     threads: int = 1,
     bundles: Path | None = None,
     path: str | Path = MEMORY,
+    reduce: Callable[[Worksite], None] = reducing.reduce_all,
 ) -> Campaign:
     """Run a campaign to its end, or until a KeyboardInterrupt, in this process.
 
@@ -68,6 +70,8 @@ def run_campaign(
         Executors that run at a time.
     bundles
         Folder for the bundles of findings; None for none.
+    reduce
+        Reduces what disagrees when all is checked.
 
     Returns
     -------
@@ -88,7 +92,7 @@ def run_campaign(
         )
         interrupted = False
         try:
-            work(site, alone=True)
+            work(site, alone=True, reduce=reduce)
         except KeyboardInterrupt:
             interrupted = True
         return replace(recorded(store, [store.stream(stream.id)]), interrupted=interrupted)
@@ -101,7 +105,7 @@ def begin(store: Store, plan: Plan, selection: Selection) -> Stream:
     return store.begin(plan, infos, environment(), started)
 
 
-def work(site: Worksite, *, alone: bool) -> None:
+def work(site: Worksite, *, alone: bool, reduce: Callable[[Worksite], None] = reducing.reduce_all) -> None:
     """Take batches until there are none, and reduce what disagrees.
 
     Parameters
@@ -109,13 +113,17 @@ def work(site: Worksite, *, alone: bool) -> None:
     alone
         This process is the whole campaign, which is not resumed: disagreements are reduced when all is checked, and when it
         is interrupted, the answers that there are are counted. Else disagreements are reduced at once.
+    reduce
+        Reduces what is left when there are no more batches.
     """
-    for executor in site.executors:
+    pending: list[_Pending] = []
+    batches = _batches(site, pending)
+    first = list(islice(batches, 1))
+    for executor in site.executors if first else ():  # reducing starts those that it needs
         executor.open()  # in this thread: the kernel ends a worker process with the thread that started it
     with _one_of_many(), _threads(site) as threads:
-        pending: list[_Pending] = []
         try:
-            for batch in _batches(site, pending):
+            for batch in chain(first, batches):
                 if batch.held.claims > _CLAIMS:
                     _finish_all(site, pending)  # if this process ends now, it must be because of this batch
                     judging.judge_alone(site, batch)
@@ -129,7 +137,7 @@ def work(site: Worksite, *, alone: bool) -> None:
                     if not alone:
                         reducing.reduce_some(site)
             _finish_all(site, pending)
-            reducing.reduce_all(site)
+            reduce(site)
         except KeyboardInterrupt:
             if alone:
                 for batch, _ in pending:

@@ -31,6 +31,8 @@ from tenferro_ref.isolation import wire
 _HOPELESS = 25
 #: The worker's exit status when it says on standard error, in one line of JSON, which typed error stopped it.
 _TYPED = 3
+#: The worker's argument by which it runs each bundle in a clean interpreter.
+_CONFIRMS = "confirms"
 _TAIL = 4000
 _PR_SET_PDEATHSIG = 1
 
@@ -45,6 +47,7 @@ def run_workers(
     tick: Callable[[Tick], None] = lambda _: None,
     threads: int | None = None,
     allowed: Collection[str] = (),
+    confirms: bool = True,
 ) -> int:
     """Work on a stream until there is no more to do; gives the number of workers that died on the way.
 
@@ -54,6 +57,8 @@ def run_workers(
     ----------
     allowed
         As in `Pool`: executors that the stream may name though they run a command or load a file.
+    confirms
+        Whether each bundle is run in a clean interpreter.
 
     Raises
     ------
@@ -65,8 +70,29 @@ def run_workers(
         This version generates other programs than the campaign began with.
     """
     each = threads or max(1, (os.cpu_count() or 1) // workers)
-    options = [str(each), str(bundles or ""), *allowed]
+    options = [str(each), str(bundles or ""), _CONFIRMS if confirms else "", *allowed]
     return supervise(path, stream, lambda store: _Processes(store, stream, lock, workers, options), tick)
+
+
+def reduce_in_workers(site: Worksite, workers: int, lock: Lock) -> None:
+    """Reduce what a campaign in this process disagrees on in several, with the settings of its site.
+
+    Raises
+    ------
+    TenferroError
+        As `run_workers`.
+    """
+    groups = site.store.group_counts(site.stream.id)[1]
+    if not groups:
+        return
+    for executor in site.executors:
+        executor.close()  # those who reduce have processes of their own
+    site.lap("check")
+    run_workers(
+        site.store.path, site.stream, min(workers, groups), lock=lock, bundles=site.bundles, confirms=site.confirms,
+        allowed=[executor.name for executor in site.executors], tick=lambda _: site.report("reduce"),
+    )  # fmt: skip
+    site.skip_lap()
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +190,9 @@ def _unpack(words: str) -> TenferroError:
 # --- the worker's side ------------------------------------------------------------------------------------------------
 
 
-def main(path: str, stream_id: str, owner: str, parent: str, threads: str, bundles: str, *allowed: str) -> int:
+def main(
+    path: str, stream_id: str, owner: str, parent: str, threads: str, bundles: str, confirms: str, *allowed: str
+) -> int:
     """Work on a stream until there is no more to do."""
     # if the supervisor dies, so must this process: a later supervisor must find no worker on its batches
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -178,7 +206,7 @@ def main(path: str, stream_id: str, owner: str, parent: str, threads: str, bundl
             _check_same(stream, executors)
             site = Worksite(
                 store, stream, executors, pool, owner=owner, threads=int(threads),
-                bundles=Path(bundles) if bundles else None, keeps_time=False,
+                bundles=Path(bundles) if bundles else None, confirms=confirms == _CONFIRMS, keeps_time=False,
             )  # fmt: skip
             work(site, alone=False)
     except TenferroError as error:

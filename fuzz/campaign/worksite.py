@@ -93,6 +93,10 @@ class Worksite:
             counter[phase] += now - self._lap  # type: ignore[assignment]  # Counter adds floats as well
         self._lap = now
 
+    def skip_lap(self) -> None:
+        """Leave out the time since the last call of `lap`: others have counted it."""
+        self._lap = time.perf_counter()
+
     def flush(self) -> None:
         """Write the time down."""
         if self.keeps_time:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
+from functools import partial
 from pathlib import Path
 
 import click
 
 from fuzz.campaign.vacuity import absent
 from fuzz.campaign.work import run_campaign
+from fuzz.campaign.workers import reduce_in_workers
 from fuzz.campaign.worksite import Progress
 from fuzz.generate.batches import check_settings
 from fuzz.records import Campaign
@@ -41,7 +43,12 @@ DEFAULT_PROGRAMS = 200
 @click.option("--programs", type=CountRange(1), help=f"How many programs; default {DEFAULT_PROGRAMS}.")
 @click.option("--minutes", type=RealRange(0, min_open=True), help="How long to generate and check.")
 @click.option("--executors", default="all", show_default=True, metavar="LIST", help="Names separated by commas.")
-@click.option("--workers", type=CountRange(1), default=os.cpu_count() or 1, help="Executors that run at a time.")
+@click.option(
+    "--workers",
+    type=CountRange(1),
+    default=os.cpu_count() or 1,
+    help="Executors that run at a time, and processes that reduce.",
+)
 @generate_option
 @seed_option
 @json_option
@@ -83,10 +90,11 @@ def parity(
 
             # beside the report until that is written: `fuzz resume` goes on with a run that was killed
             store = folder / f"campaign-{chosen}.sqlite"
-            with Lock(store):
+            with Lock(store) as lock:
                 campaign = run_campaign(
-                    plan, selection, pool, report_progress, threads=workers, bundles=folder / "findings", path=store
-                )
+                    plan, selection, pool, report_progress, threads=workers, bundles=folder / "findings", path=store,
+                    reduce=partial(reduce_in_workers, workers=workers, lock=lock),
+                )  # fmt: skip
         # an executor that was asked for by name must take part
         named = [pool.make(name).name for name in split(executors) if name != "all"]
         campaign = dataclasses.replace(campaign, vacuous=(*campaign.vacuous, *absent(campaign, named)))

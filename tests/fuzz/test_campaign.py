@@ -10,9 +10,11 @@ import subprocess
 import sys
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
@@ -23,7 +25,7 @@ from fuzz.campaign.recorded import recorded
 from fuzz.campaign.supervisor import Tick
 from fuzz.campaign.vacuity import Floor, vacuous
 from fuzz.campaign.work import begin, run_campaign, work
-from fuzz.campaign.workers import run_workers
+from fuzz.campaign.workers import reduce_in_workers, run_workers
 from fuzz.campaign.worksite import Progress, Worksite
 from fuzz.findings.suspect import Suspect
 from fuzz.generate.batches import generate
@@ -235,6 +237,25 @@ class TestDeath:
         alone = [held for slots, held in seen if slots == 1]
         assert alone[0] == 0  # the second one is not begun before the first has work
         assert max(slots for slots, _ in seen) > 1
+
+    def test_reducing_in_processes_comes_to_the_same(self, tmp_path: Path) -> None:
+        """Of a command that has one answer to everything; the processes are told which commands may run."""
+        np.savez(tmp_path / "out.npz", out0=np.zeros(3))
+        name, path, told = f"external:sh -c 'cp {tmp_path}/out.npz \"$3\"' sh", tmp_path / "s", list[Progress]()
+        plan = replace(PLAN, programs=8, reduce_seconds=60.0)
+        with closing(Pool()) as pool, Lock(path) as lock:
+            chosen = Selection((NATIVES[0], pool.make(name)), ())
+            in_processes = partial(reduce_in_workers, workers=2, lock=lock)
+            found = run_campaign(plan, chosen, pool, told.append, path=path, reduce=in_processes)
+            same = run_campaign(plan, chosen, pool)
+        assert len(same.findings) > 2
+        assert {f.signature for f in found.findings} == {f.signature for f in same.findings}
+        assert [t.verdicts for t in found.totals] == [t.verdicts for t in same.totals]
+        reducing = [p for p in told if p.phase == "reduce"]
+        assert reducing
+        assert {p.total for p in reducing} == {len(same.findings)}
+        with Store(path, readonly=True) as store:
+            assert audit(store, regenerate=9) == []
 
     def test_workers_that_cannot_begin_say_why(self, tmp_path: Path) -> None:
         path = tmp_path / "s.sqlite"
