@@ -160,17 +160,17 @@ def _reduced(
     seconds = 0.0
     for begin, times in ((start(suspect, pool) if budget_seconds else suspect, 1), (suspect, _ATTEMPTS)):
         case, reproduced, disagrees = begin.case, True, still_disagrees(begin, pool, times)
-        if case.source is None or _as_a_program(case, disagrees):
+        if tested := case.source is None or _as_a_program(case, disagrees):
             reduction = reduce_case(
                 case, disagrees, evaluate=evaluate_all, budget_seconds=budget_seconds, progress=progress
             )
             case, seconds, reproduced = reduction.case, seconds + reduction.seconds, reduction.reproduced
         found = replace(begin, executor=_simplest(begin, case, pool)) if reproduced else suspect
         answer = answer_of(found.executor, case)
-        if answer.verdict.is_disagreement and (reproduced or not budget_seconds):
+        # a program may be wrong in a second way, each time, beside the failure that does not repeat
+        repeats = answer.verdict.is_disagreement and ((tested and reproduced) or _of_one_kind(answer, found.answer))
+        if repeats and (reproduced or not budget_seconds):
             break
-    # a program may be wrong in a second way, each time, beside the failure that does not repeat
-    repeats = answer.verdict.is_disagreement and (reproduced or _of_one_kind(answer, suspect.answer))
     if not repeats:
         return replace(suspect, case=_worst_alone(suspect), attribution=NOT_REPEATED), seconds
     found = replace(found, case=case, answer=answer)

@@ -353,6 +353,30 @@ def test_a_failure_that_does_not_repeat_is_not_reported_as_what_does(pool: Pool)
     assert (finding.verdict, finding.attribution) == ("error", "does not repeat")
 
 
+@dataclass
+class DiesOnceAsGiven(AsGiven):
+    """Fails in its first run, and is wrong about modules that were handed in afterwards."""
+
+    dead: bool = False
+
+    def run(self, case: Case) -> Execution:
+        if not self.dead:
+            self.dead = True
+            raise EngineFault(engine=self.name, detail="a process that ended")
+        return super().run(case)
+
+
+@pytest.mark.once
+def test_nor_is_one_of_a_module_that_is_wrong_only_as_it_is_given() -> None:
+    with contextlib.closing(Pool()) as pool:
+        case = given_case(pool.reader.source(CHAIN, "a chain"), (np.array([3.0, 2.0, 5.0, 1.0]),), pool.reader)
+        executor = DiesOnceAsGiven()
+        answer = judge(executor, Reference(case, NativeExecutor()))
+        assert answer.verdict is Verdict.ERROR
+        finding, _ = to_finding(Suspect(executor, case, answer, "", "", ""), pool, (), programs=1, also=())
+        assert (finding.verdict, finding.attribution) == ("error", "does not repeat")
+
+
 def test_what_is_wrong_inside_a_decomposition_is_no_output() -> None:
     """Stages are judged by more values than a program has outputs; the worst of them may be behind the last one."""
     case = Case.of(parse("graph (%0: F64[2]) -> (%0, %1) slots 2 {\n  %1 = Negate(%0) : F64[2]\n}\n"), [np.ones(2)])
