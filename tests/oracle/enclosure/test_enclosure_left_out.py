@@ -315,6 +315,10 @@ ROWS: dict[str, tuple[Made, Callable[[Any, Any, Any], Any]]] = {
         ),
         lambda x, y, z: x * F32(ONE * OTHER),
     ),
+    "a sum along an axis beside zeros": (
+        lambda b, x, y, z: beside(x * y, constant(b, 0)).sum((1,)) + z,
+        fused,
+    ),
     "a sum of sums side by side": (
         lambda b, x, y, z: (lambda t: b.apply(ops.Concatenate(1), t, t).sum((1,)))(
             beside(x, y, z, x).reshape((64, 2, 2)).sum((2,))
