@@ -72,6 +72,12 @@ def facts(campaign: Campaign) -> Campaign:
     return replace(campaign, seconds={}, started="", totals=totals, findings=findings)
 
 
+def _one_answer(folder: Path) -> str:
+    """The name of a command that gives the same to every program."""
+    np.savez(folder / "out.npz", out0=np.zeros(3))
+    return f"external:sh -c 'cp {folder}/out.npz \"$3\"' sh"
+
+
 #: With room to reduce to the end: budgets that run out make runs differ.
 FULL = replace(PLAN, reduce_seconds=60.0, max_findings=1)
 
@@ -240,11 +246,9 @@ class TestDeath:
 
     def test_reducing_in_processes_comes_to_the_same(self, tmp_path: Path) -> None:
         """Of a command that has one answer to everything; the processes are told which commands may run."""
-        np.savez(tmp_path / "out.npz", out0=np.zeros(3))
-        name, path, told = f"external:sh -c 'cp {tmp_path}/out.npz \"$3\"' sh", tmp_path / "s", list[Progress]()
-        plan = replace(PLAN, programs=8, reduce_seconds=60.0)
+        path, told, plan = tmp_path / "s", list[Progress](), replace(PLAN, programs=8, reduce_seconds=60.0)
         with closing(Pool()) as pool, Lock(path) as lock:
-            chosen = Selection((NATIVES[0], pool.make(name)), ())
+            chosen = Selection((NATIVES[0], pool.make(_one_answer(tmp_path))), ())
             in_processes = partial(reduce_in_workers, workers=2, lock=lock)
             found = run_campaign(plan, chosen, pool, told.append, path=path, reduce=in_processes)
             same = run_campaign(plan, chosen, pool)
@@ -256,6 +260,22 @@ class TestDeath:
         assert {p.total for p in reducing} == {len(same.findings)}
         with Store(path, readonly=True) as store:
             assert audit(store, regenerate=9) == []
+
+    def test_an_interruption_while_processes_reduce_ends_them(self, tmp_path: Path) -> None:
+        path = tmp_path / "s"
+
+        def interrupt(progress: Progress) -> None:
+            if progress.phase == "reduce":
+                raise KeyboardInterrupt
+
+        with closing(Pool()) as pool, Lock(path) as lock:
+            chosen = Selection((NATIVES[0], pool.make(_one_answer(tmp_path))), ())
+            in_processes = partial(reduce_in_workers, workers=2, lock=lock)
+            campaign = run_campaign(replace(PLAN, programs=4), chosen, pool, interrupt, path=path, reduce=in_processes)
+        assert campaign.interrupted
+        assert campaign.programs == 4
+        with Store(path, readonly=True) as store:  # what they held is free
+            assert store.owners(store.streams()[0].id) == frozenset()
 
     def test_workers_that_cannot_begin_say_why(self, tmp_path: Path) -> None:
         path = tmp_path / "s.sqlite"
