@@ -101,17 +101,27 @@ class Program:
             types.update(zip(ins.output_slots, ins.types, strict=True))
         return types
 
-    @cached_property
+    @property
     def declared(self) -> ResolvedTypes:
-        """What the ops' rules give at the declared input types, whatever the instructions record.
+        """What the ops' rules give at the declared input types, whatever the instructions record; kept where none is broken.
+
+        A broken rule has an error of its own each time: one object that is raised twice would be taken for one failure.
 
         Raises
         ------
         InvalidCompiledGraph, InvalidArgument, Unsupported
             What `check_form` raises.
         """
-        check_form(self)
-        return _resolve(self, self.input_types)
+        kept: ResolvedTypes | None = vars(self).get("_declared")
+        if kept is None:
+            check_form(self)
+            kept = _resolve(self, self.input_types)
+            if kept.error is None:
+                self._keep(kept)
+        return kept
+
+    def _keep(self, declared: ResolvedTypes) -> None:
+        vars(self)["_declared"] = declared
 
     @property
     def output_types(self) -> tuple[TensorType, ...]:
@@ -424,7 +434,7 @@ def to_exec(graph: Program) -> Program:
     )
     guards = normalised((*graph.shape_guards, *_required(graph, types)))
     made = replace(graph, instructions=instructions, kind="exec", shape_guards=guards)
-    vars(made)["declared"] = graph.declared  # of the same instructions: the rules are not asked again
+    made._keep(graph.declared)  # of the same instructions: the rules are not asked again
     return made
 
 
