@@ -1,6 +1,6 @@
 """A campaign: claim batches, judge every executor on each program, locate what disagrees, reduce it, record it all.
 
-`work` is the only loop: `parity` runs it here, `fuzz run` in several processes over a file
+`work` is the only loop: `parity` runs it here and reduces in several processes over a file, `fuzz run` runs it in those
 (`fuzz.campaign.workers`). Executors that share a worker process run in one thread; while the workers compile, the main thread
 generates and evaluates the next batch. Nothing here prints. The answers to one batch are in `judging`, reduction is in
 `reducing`.

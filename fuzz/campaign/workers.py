@@ -75,7 +75,12 @@ def run_workers(
 
 
 def reduce_in_workers(site: Worksite, workers: int, lock: Lock) -> None:
-    """Reduce what a campaign in this process disagrees on in several, with the settings of its site.
+    """Reduce the disagreements of a campaign that this process has checked, in processes of their own (`reduce` of `run_campaign`).
+
+    Parameters
+    ----------
+    workers
+        How many processes at most; no more than there are groups of disagreements.
 
     Raises
     ------

@@ -47,7 +47,7 @@ DEFAULT_PROGRAMS = 200
     "--workers",
     type=CountRange(1),
     default=os.cpu_count() or 1,
-    help="Executors that run at a time, and processes that reduce.",
+    help="Executors that run at a time, and processes that reduce disagreements.",
 )
 @generate_option
 @seed_option

@@ -121,7 +121,7 @@ class Program:
         return kept
 
     def _keep(self, declared: ResolvedTypes) -> None:
-        vars(self)["_declared"] = declared
+        vars(self)["_declared"] = declared  # past the frozen fields, as a cached_property does
 
     @property
     def output_types(self) -> tuple[TensorType, ...]:

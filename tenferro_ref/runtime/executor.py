@@ -65,7 +65,8 @@ class GraphExecutor:
             fusion_threshold,
         )
         self.decline_reused = decline_reused
-        # the only cache of plans, and of types at other inputs than the declared ones: without it an instruction on 4 x 4 elements takes three times as long (ADR 0013)
+        # the only cache of plans, and of types at other inputs than the declared ones:
+        # without it an instruction on 4 x 4 elements takes three times as long (ADR 0013)
         self._last: Plan | None = None
 
     def eval_exec_ir(self, program: ExecProgram, inputs: Sequence[Tensor | Array]) -> list[Array]:

@@ -367,7 +367,8 @@ class DiesOnceAsGiven(AsGiven):
 
 
 @pytest.mark.once
-def test_nor_is_one_of_a_module_that_is_wrong_only_as_it_is_given() -> None:
+def test_a_failure_of_a_module_that_does_not_repeat_is_not_reported_as_what_does() -> None:
+    """Of a module that is wrong only as it is given, so that it is not reduced as a program."""
     with contextlib.closing(Pool()) as pool:
         case = given_case(pool.reader.source(CHAIN, "a chain"), (np.array([3.0, 2.0, 5.0, 1.0]),), pool.reader)
         executor = DiesOnceAsGiven()
